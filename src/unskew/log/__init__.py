@@ -1,0 +1,1 @@
+"""A click log becomes Impressions."""

@@ -1,0 +1,61 @@
+"""Features: one matrix of numbers with the names and categories of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import UsageError
+
+__all__ = ["Features"]
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The feature columns of some documents, row for row.
+
+    Attributes
+    ----------
+    values
+        Matrix of shape (rows, features), float32 or float64; NaN is a missing value. A categorical
+        column holds the code of its category.
+    names
+        One name per column.
+    categories
+        For each categorical column its categories; code ``c`` stands for ``categories[name][c]``.
+    """
+
+    values: npt.NDArray[np.floating]
+    names: tuple[str, ...]
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.shape[1] != len(self.names):
+            raise UsageError(
+                f"features must be a matrix with one name per column: got shape "
+                f"{self.values.shape} and {len(self.names)} names"
+            )
+        unknown = set(self.categories) - set(self.names)
+        if unknown:
+            raise UsageError(f"categories are given for {sorted(unknown)}, which are no features")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def n_features(self) -> int:
+        """How many columns there are."""
+        return len(self.names)
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """The indices of the categorical columns."""
+        return tuple(i for i, name in enumerate(self.names) if name in self.categories)
+
+    def take(self, rows: npt.NDArray[np.intp] | slice) -> Features:
+        """The given rows, in the given order."""
+        return Features(self.values[rows], self.names, self.categories)

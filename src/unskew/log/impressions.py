@@ -1,0 +1,252 @@
+"""Impressions: a click log without its repetitions, and nothing lost but the order of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import UsageError
+from unskew.log.features import Features
+
+__all__ = ["Documents", "Impressions", "Pages", "Patterns", "Session"]
+
+IntArray = npt.NDArray[np.int64]
+Int32Array = npt.NDArray[np.int32]
+
+
+class Session(NamedTuple):
+    """One session as it was logged: the page shown and what was clicked on it.
+
+    ``clicked`` holds positions; ``grade`` stands beside it. ``doc`` and ``position`` are the whole
+    page from the top. ``page`` is the page's index in `Impressions.pages`.
+    """
+
+    page: int
+    query: Any
+    doc: tuple[Any, ...]
+    position: tuple[int, ...]
+    clicked: tuple[int, ...]
+    grade: tuple[int, ...]
+    context: Any
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """One row per distinct (query, doc, feature values).
+
+    A document whose features changed between sessions has one row per version.
+
+    Attributes
+    ----------
+    query
+        Index of the document's query in `Impressions.queries`.
+    doc
+        The document as the log names it, integers or strings.
+    features
+        One feature row per document; no columns where the log has no features.
+    """
+
+    query: Int32Array
+    doc: npt.NDArray[Any]
+    features: Features
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
+@dataclass(frozen=True, eq=False)
+class Pages:
+    """The distinct ordered lists of results, flat.
+
+    Page ``g`` is the slice ``offsets[g]:offsets[g + 1]`` of `document` (an index into the documents)
+    and `position` (as logged, counted from 1, ascending, gaps allowed). A place within that slice,
+    counted from 0, is called a slot.
+    """
+
+    query: Int32Array
+    offsets: IntArray
+    document: Int32Array
+    position: Int32Array
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """The distinct (page, context, weight, clicked slots with grades), and how many sessions each.
+
+    The clicks of pattern ``m`` are the slice ``offsets[m]:offsets[m + 1]`` of `slot` (ascending) and
+    `grade` (1 or higher). `context` is an index into `Impressions.contexts`, -1 where a session has
+    none. `weight` is the weight of each single session of the pattern. Patterns are sorted by page.
+    """
+
+    page: Int32Array
+    context: Int32Array
+    weight: npt.NDArray[np.float64]
+    count: IntArray
+    offsets: IntArray
+    slot: Int32Array
+    grade: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    @property
+    def mass(self) -> npt.NDArray[np.float64]:
+        """How much each pattern counts: its sessions times their weight."""
+        return self.count * self.weight
+
+
+@dataclass(frozen=True, eq=False)
+class Impressions:
+    """A click log, losslessly compressed into documents, pages and patterns.
+
+    `unskew.read_log` and `Impressions.from_arrays` make one; every ranker and every bias estimator
+    takes one. Its order is canonical: the same sessions in any order give equal Impressions.
+    """
+
+    queries: npt.NDArray[Any]
+    contexts: npt.NDArray[Any]
+    documents: Documents
+    pages: Pages
+    patterns: Patterns
+
+    @cached_property
+    def n_sessions(self) -> int:
+        """How many sessions the log had."""
+        return int(self.patterns.count.sum())
+
+    @property
+    def n_queries(self) -> int:
+        """How many distinct queries there are."""
+        return len(self.queries)
+
+    @cached_property
+    def n_documents(self) -> int:
+        """How many distinct (query, doc) there are, whatever the number of feature versions."""
+        return len(self.documents) - self.n_extra_versions
+
+    @cached_property
+    def n_extra_versions(self) -> int:
+        """How many document rows exist only because a document's features changed."""
+        query, doc = self.documents.query, self.documents.doc
+        return int(np.count_nonzero((query[1:] == query[:-1]) & (doc[1:] == doc[:-1])))
+
+    @property
+    def n_pages(self) -> int:
+        """How many distinct ordered lists were shown."""
+        return len(self.pages)
+
+    @property
+    def n_patterns(self) -> int:
+        """How many distinct combinations of page, context, weight and clicks there are."""
+        return len(self.patterns)
+
+    @cached_property
+    def n_clicks(self) -> int:
+        """How many results were clicked over all sessions, whatever the grade."""
+        return int((self.patterns.count * np.diff(self.patterns.offsets)).sum())
+
+    @cached_property
+    def n_rows(self) -> int:
+        """How many rows (impressions of a result) the log had."""
+        sizes = np.diff(self.pages.offsets)
+        return int((self.patterns.count * sizes[self.patterns.page]).sum())
+
+    @cached_property
+    def max_position(self) -> int:
+        """The lowest place on any page: the length of a bias curve."""
+        return int(self.pages.position.max())
+
+    @property
+    def features(self) -> Features:
+        """The feature rows of the documents."""
+        return self.documents.features
+
+    def __repr__(self) -> str:
+        return (
+            f"Impressions({self.n_sessions:,} sessions, {self.n_queries:,} queries, "
+            f"{self.n_documents:,} documents, {self.n_pages:,} pages, "
+            f"{self.n_patterns:,} patterns, {self.n_clicks:,} clicks, "
+            f"{self.features.n_features} features)"
+        )
+
+    def sessions(self) -> Iterator[Session]:
+        """Every session of the log, pattern by pattern: the exact inverse of the compression."""
+        pages, patterns = self.pages, self.patterns
+        for m in range(len(patterns)):
+            page = int(patterns.page[m])
+            shown = slice(pages.offsets[page], pages.offsets[page + 1])
+            clicks = slice(patterns.offsets[m], patterns.offsets[m + 1])
+            position = pages.position[shown]
+            context = patterns.context[m]
+            session = Session(
+                page=page,
+                query=self.queries[pages.query[page]],
+                doc=tuple(self.documents.doc[pages.document[shown]].tolist()),
+                position=tuple(position.tolist()),
+                clicked=tuple(position[patterns.slot[clicks]].tolist()),
+                grade=tuple(patterns.grade[clicks].tolist()),
+                context=self.contexts[context] if context >= 0 else None,
+                weight=float(patterns.weight[m]),
+            )
+            for _ in range(int(patterns.count[m])):
+                yield session
+
+    def equals(self, other: Impressions) -> bool:
+        """Whether both hold the same sessions over the same documents and features."""
+        return (
+            self.features.names == other.features.names
+            and dict(self.features.categories) == dict(other.features.categories)
+            and np.array_equal(self.features.values, other.features.values, equal_nan=True)
+            and all(
+                np.array_equal(mine, theirs)
+                for mine, theirs in zip(self._columns(), other._columns(), strict=True)
+            )
+        )
+
+    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
+        documents, pages, patterns = self.documents, self.pages, self.patterns
+        return (
+            self.queries, self.contexts,
+            documents.query, documents.doc,
+            pages.query, pages.offsets, pages.document, pages.position,
+            patterns.page, patterns.context, patterns.weight, patterns.count,
+            patterns.offsets, patterns.slot, patterns.grade,
+        )  # fmt: skip
+
+    def in_context(self, *values: Any) -> Impressions:
+        """Only the sessions whose context is one of the given values."""
+        wanted = np.flatnonzero(np.isin(self.contexts, np.asarray(values)))
+        if len(wanted) != len(set(values)):
+            raise UsageError(
+                f"context must be among {self.contexts.tolist()}, got {list(values)}"
+            )
+        return self.take_patterns(np.flatnonzero(np.isin(self.patterns.context, wanted)))
+
+    def take_patterns(self, rows: npt.NDArray[np.intp]) -> Impressions:
+        """Only the sessions of the given patterns (ascending); documents and pages stay as they are.
+
+        Pages that no longer have a session stay too, with no mass.
+        """
+        patterns = self.patterns
+        sizes = np.diff(patterns.offsets)[rows]
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        clicks = np.arange(offsets[-1]) + np.repeat(patterns.offsets[:-1][rows] - offsets[:-1], sizes)
+        kept = Patterns(
+            page=patterns.page[rows],
+            context=patterns.context[rows],
+            weight=patterns.weight[rows],
+            count=patterns.count[rows],
+            offsets=offsets,
+            slot=patterns.slot[clicks],
+            grade=patterns.grade[clicks],
+        )
+        return Impressions(self.queries, self.contexts, self.documents, self.pages, kept)
