@@ -1,0 +1,178 @@
+"""Folders on disk that are always whole: the old content or the new one, whenever a process dies.
+
+A saved object is a folder of ordinary files and a manifest, ``unskew.json``, that names them with
+their sizes and checksums. Files are written first, under names no manifest mentions yet; replacing
+the manifest is the one atomic step that makes them count; the files of the previous manifest are
+removed last. Loading reads data and never runs code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unskew.errors import StoreError
+
+__all__ = ["MANIFEST", "StoredFolder", "read_folder", "read_kind", "write_folder"]
+
+MANIFEST = "unskew.json"
+
+
+@dataclass(frozen=True)
+class StoredFolder:
+    """What a saved folder holds: its description and the present paths of its files."""
+
+    meta: Mapping[str, Any]
+    files: Mapping[str, Path]
+
+
+def write_folder(
+    path: str | os.PathLike[str],
+    *,
+    kind: str,
+    version: int,
+    meta: Mapping[str, Any],
+    files: Mapping[str, Callable[[Path], None]],
+) -> Path:
+    """Write ``files`` (a name and what writes it) and ``meta`` into the folder ``path``, atomically.
+
+    An existing folder is replaced only if Unskew saved it and it holds the same ``kind``.
+    """
+    folder = Path(path)
+    old = _replaceable(folder, kind)
+    folder.mkdir(parents=True, exist_ok=True)
+    suffix = "" if old is None else f"-{secrets.token_hex(4)}"
+    written: dict[str, dict[str, Any]] = {}
+    try:
+        for name, write in files.items():
+            stem, dot, extension = name.partition(".")
+            target = folder / f"{stem}{suffix}{dot}{extension}"
+            written[name] = {"file": target.name}
+            write(target)
+            _sync(target)
+            written[name] |= {"bytes": target.stat().st_size, "sha256": _checksum(target)}
+        manifest = {"kind": kind, "version": version, "files": written, **meta}
+        _replace_manifest(folder, manifest)
+    except BaseException:
+        for entry in written.values():
+            (folder / entry["file"]).unlink(missing_ok=True)
+        raise
+    for entry in (old or {}).get("files", {}).values():
+        (folder / entry["file"]).unlink(missing_ok=True)
+    return folder
+
+
+def read_folder(path: str | os.PathLike[str], *, kind: str, version: int) -> StoredFolder:
+    """Read a folder of the given kind, written by this version or an older one, and check it."""
+    folder = Path(path)
+    manifest = _manifest(folder)
+    if manifest["kind"] != kind:
+        raise StoreError(f"{folder} holds {manifest['kind']!r}, but {kind!r} was asked for")
+    if manifest["version"] > version:
+        raise StoreError(
+            f"{folder} was saved by a newer Unskew (format {manifest['version']} of {kind!r}; this "
+            f"one reads up to {version}): upgrade with pip install -U unskew"
+        )
+    files = {name: _checked(folder, entry) for name, entry in manifest["files"].items()}
+    meta = {k: v for k, v in manifest.items() if k not in {"kind", "version", "files"}}
+    return StoredFolder(meta, files)
+
+
+def read_kind(path: str | os.PathLike[str]) -> str:
+    """What a saved folder holds, by name."""
+    return str(_manifest(Path(path))["kind"])
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        what = "a file, not a folder" if folder.exists() else "not there"
+        raise StoreError(f"{folder} is {what}: give the folder that save() wrote")
+    file = folder / MANIFEST
+    if not file.is_file():
+        raise StoreError(f"{folder} has no {MANIFEST}: it is not a folder that Unskew saved")
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise StoreError(f"{file} cannot be read ({error}): restore the folder") from error
+    well_formed = (
+        isinstance(manifest, dict)
+        and isinstance(manifest.get("kind"), str)
+        and isinstance(manifest.get("version"), int)
+        and isinstance(manifest.get("files"), dict)
+        and all(_well_formed(entry) for entry in manifest["files"].values())
+    )
+    if not well_formed:
+        raise StoreError(f"{file} is not a manifest that Unskew wrote: restore the folder")
+    return dict(manifest)
+
+
+def _well_formed(entry: Any) -> bool:
+    # A file name with a path in it would reach outside the folder.
+    return (
+        isinstance(entry, dict)
+        and isinstance(entry.get("file"), str)
+        and entry["file"] == Path(entry["file"]).name
+        and isinstance(entry.get("bytes"), int)
+        and isinstance(entry.get("sha256"), str)
+    )
+
+
+def _checked(folder: Path, entry: Mapping[str, Any]) -> Path:
+    file = folder / entry["file"]
+    if not file.is_file():
+        raise StoreError(f"{file} is missing: the folder is incomplete, restore or save it again")
+    if file.stat().st_size != entry["bytes"]:
+        raise StoreError(
+            f"{file} is truncated: {file.stat().st_size:,} bytes of {entry['bytes']:,}; restore the "
+            "folder or save it again"
+        )
+    if _checksum(file) != entry["sha256"]:
+        raise StoreError(f"{file} was changed after it was saved: restore the folder")
+    return file
+
+
+def _replaceable(folder: Path, kind: str) -> dict[str, Any] | None:
+    """The manifest that a save would replace, or None for a new folder."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return None
+    if not (folder / MANIFEST).is_file():
+        raise StoreError(
+            f"{folder} exists and was not saved by Unskew: nothing was written; give a new path"
+        )
+    manifest = _manifest(folder)
+    if manifest["kind"] != kind:
+        raise StoreError(
+            f"{folder} holds {manifest['kind']!r}, not {kind!r}: nothing was written; give a new path"
+        )
+    return manifest
+
+
+def _replace_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    temporary = folder / f".{MANIFEST}-{secrets.token_hex(4)}"
+    try:
+        temporary.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        _sync(temporary)
+        temporary.replace(folder / MANIFEST)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _checksum(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
