@@ -1,9 +1,10 @@
 """Folders on disk that are always whole: the old content or the new one, whenever a process dies.
 
 A saved object is a folder of ordinary files and a manifest, ``unskew.json``, that names them with
-their sizes and checksums. Files are written first, under names no manifest mentions yet; replacing
-the manifest is the one atomic step that makes them count; the files of the previous manifest are
-removed last. Loading reads data and never runs code.
+their sizes and checksums. A new folder is written under a hidden name beside its place and renamed.
+In an existing one, files are written first, under names no manifest mentions yet; replacing the
+manifest is the one atomic step that makes them count; what no manifest mentions any more is removed
+last. Loading reads data and never runs code.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,27 +47,60 @@ def write_folder(
     An existing folder is replaced only if Unskew saved it and it holds the same ``kind``.
     """
     folder = Path(path)
-    old = _replaceable(folder, kind)
-    folder.mkdir(parents=True, exist_ok=True)
-    suffix = "" if old is None else f"-{secrets.token_hex(4)}"
+    if not _replaces(folder, kind):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        new = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+        new.mkdir()
+        try:
+            _write(new, kind, version, meta, files, suffix="")
+            new.rename(folder)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        _sync(folder.parent)
+        return folder
+    _write(folder, kind, version, meta, files, suffix=f"-{secrets.token_hex(4)}")
+    return folder
+
+
+def _write(
+    folder: Path,
+    kind: str,
+    version: int,
+    meta: Mapping[str, Any],
+    files: Mapping[str, Callable[[Path], None]],
+    suffix: str,
+) -> None:
     written: dict[str, dict[str, Any]] = {}
     try:
         for name, write in files.items():
-            stem, dot, extension = name.partition(".")
-            target = folder / f"{stem}{suffix}{dot}{extension}"
-            written[name] = {"file": target.name}
+            target = folder / _suffixed(name, suffix)
             write(target)
             _sync(target)
-            written[name] |= {"bytes": target.stat().st_size, "sha256": _checksum(target)}
-        manifest = {"kind": kind, "version": version, "files": written, **meta}
-        _replace_manifest(folder, manifest)
-    except BaseException:
-        for entry in written.values():
-            (folder / entry["file"]).unlink(missing_ok=True)
-        raise
-    for entry in (old or {}).get("files", {}).values():
-        (folder / entry["file"]).unlink(missing_ok=True)
-    return folder
+            written[name] = {
+                "file": target.name,
+                "bytes": target.stat().st_size,
+                "sha256": _checksum(target),
+            }
+        _replace_manifest(folder, {"kind": kind, "version": version, "files": written, **meta})
+    finally:
+        _remove_orphans(folder, files)
+
+
+def _suffixed(name: str, suffix: str) -> str:
+    stem, dot, extension = name.partition(".")
+    return f"{stem}{suffix}{dot}{extension}"
+
+
+def _remove_orphans(folder: Path, names: Iterable[str]) -> None:
+    """Remove our files that the manifest does not mention: an older save's, or a failed one's."""
+    if not (folder / MANIFEST).is_file():
+        return
+    mentioned = {entry["file"] for entry in _manifest(folder)["files"].values()}
+    for name in names:
+        for file in (folder / name, *folder.glob(_suffixed(name, "-" + "[0-9a-f]" * 8))):
+            if file.name not in mentioned:
+                file.unlink(missing_ok=True)
 
 
 def read_folder(path: str | os.PathLike[str], *, kind: str, version: int) -> StoredFolder:
@@ -137,20 +172,20 @@ def _checked(folder: Path, entry: Mapping[str, Any]) -> Path:
     return file
 
 
-def _replaceable(folder: Path, kind: str) -> dict[str, Any] | None:
-    """The manifest that a save would replace, or None for a new folder."""
+def _replaces(folder: Path, kind: str) -> bool:
+    """Whether a save replaces an earlier one of the same kind; refuses to touch anything else."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return None
+        return False
     if not (folder / MANIFEST).is_file():
         raise StoreError(
             f"{folder} exists and was not saved by Unskew: nothing was written; give a new path"
         )
-    manifest = _manifest(folder)
-    if manifest["kind"] != kind:
+    found = read_kind(folder)
+    if found != kind:
         raise StoreError(
-            f"{folder} holds {manifest['kind']!r}, not {kind!r}: nothing was written; give a new path"
+            f"{folder} holds {found!r}, not {kind!r}: nothing was written; give a new path"
         )
-    return manifest
+    return True
 
 
 def _replace_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:

@@ -1,0 +1,52 @@
+"""Unskew learns search rankers from biased clicks.
+
+    import unskew
+
+    data = unskew.read_log("clicks.parquet", features="features.parquet")
+    ranker = unskew.UnbiasedLambdaMART(p=0.5).fit(data)
+    ranker.position_bias_
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unskew.errors import DataError as DataError
+    from unskew.errors import MissingDependencyError as MissingDependencyError
+    from unskew.errors import StoreError as StoreError
+    from unskew.errors import UnskewError as UnskewError
+    from unskew.errors import UsageError as UsageError
+    from unskew.log.features import Features as Features
+    from unskew.log.impressions import Impressions as Impressions
+    from unskew.log.labelled import LabelledData as LabelledData
+
+__version__ = "0.1.0"
+
+# Each public name and the module it lives in. They load on first use, so that importing the package
+# stays quick and touches no optional dependency.
+_HOME = {
+    "DataError": "unskew.errors",
+    "MissingDependencyError": "unskew.errors",
+    "StoreError": "unskew.errors",
+    "UnskewError": "unskew.errors",
+    "UsageError": "unskew.errors",
+    "Features": "unskew.log.features",
+    "Impressions": "unskew.log.impressions",
+    "LabelledData": "unskew.log.labelled",
+}
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'unskew' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,73 @@
+"""The program `unskew`: its commands, and what every one of them does with an error."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from unskew import __version__
+from unskew.cli.console import errors
+from unskew.errors import MissingDependencyError, UnskewError, UsageError
+
+__all__ = ["app", "main"]
+
+# Exit codes.
+DATA_IS_WRONG = 1
+CALL_IS_WRONG = 2
+INTERRUPTED = 130
+
+# One module of this package per command, in the order of the help page; each has a function `run`.
+COMMANDS: tuple[str, ...] = ()
+
+app = typer.Typer(
+    name="unskew",
+    help="Learn search rankers from biased clicks.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"unskew {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Learn search rankers from biased clicks."""
+
+
+for _name in COMMANDS:
+    app.command(_name)(import_module(f"unskew.cli.{_name}").run)
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line; the exit code is 0 if fine, 1 if the data is wrong, 2 if the call is."""
+    try:
+        return app(arguments)
+    except (UsageError, MissingDependencyError) as error:
+        errors.print(f"[bold red]unskew:[/] {_plain(error)}", soft_wrap=True)
+        sys.exit(CALL_IS_WRONG)
+    except (UnskewError, OSError) as error:
+        errors.print(f"[bold red]unskew:[/] {_plain(error)}", soft_wrap=True)
+        sys.exit(DATA_IS_WRONG)
+    except KeyboardInterrupt:
+        errors.print("[bold red]unskew:[/] interrupted")
+        sys.exit(INTERRUPTED)
+
+
+def _plain(error: BaseException) -> str:
+    from rich.markup import escape
+
+    return escape(str(error))
