@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from labelled_data import make_data
 
-from tests.simulate.conftest import make_data
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.evaluation import evaluate
 from unskew.simulate import (
