@@ -328,7 +328,8 @@ def encode_pages(starts, rows, order, kept, offsets, content, problems, first): 
     """
     query, token, position, grade = rows.query, rows.token, rows.position, rows.grade
     context, weight, bad = rows.context, rows.weight, rows.bad
-    optional = len(context) > 1 or len(weight) > 1 or len(bad) > 1
+    # In a batch of one row a column of length 1 may be a real one.
+    optional = max(len(context), len(weight), len(bad)) > 1 or len(query) == 1
     n = 0
     w = 0
     for s in range(len(starts) - 1):
