@@ -11,7 +11,7 @@ from unskew.learn.reference import ClickedPage
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
 
-DOCUMENTS_PER_QUERY = 12
+DOCUMENTS_PER_QUERY = 10
 
 
 def random_sessions(
@@ -100,7 +100,7 @@ def random_log(
     sessions = []
     for query in range(n_queries):
         documents = query * DOCUMENTS_PER_QUERY + np.arange(DOCUMENTS_PER_QUERY)
-        page = documents[np.argsort(-values[documents, 1], kind="stable")][:10]
+        page = documents[np.argsort(-values[documents, 1], kind="stable")]
         chance = relevance[page] / np.arange(1, len(page) + 1)
         for _ in range(sessions_per_query):
             grade = (rng.random(len(page)) < chance).astype(int)

@@ -35,7 +35,9 @@ def random_case(seed, n_positions=20, **options):
     """Random sessions, scores with ties, a bias, and the objective over them."""
     rng = np.random.default_rng(seed)
     sessions = random_sessions(rng, **options)
-    n_documents = (1 + max(max(s.document) for s in sessions) // DOCUMENTS_PER_QUERY) * 12
+    n_documents = (
+        1 + max(max(s.document) for s in sessions) // DOCUMENTS_PER_QUERY
+    ) * DOCUMENTS_PER_QUERY
     score = rng.choice([0.0, 0.25, -0.7, 1.3, 2.0], size=n_documents)
     score += np.where(rng.random(n_documents) < 0.5, rng.normal(size=n_documents), 0.0)
     bias = random_bias(rng, n_positions)

@@ -31,6 +31,7 @@ class TreeSettings:
     feature_fraction: float
     bagging_fraction: float
     min_data_in_leaf: int
+    min_data_in_bin: int
     min_sum_hessian_in_leaf: float
     seed: int | None
     n_jobs: int | None

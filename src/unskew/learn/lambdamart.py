@@ -32,8 +32,10 @@ __all__ = ["UnbiasedLambdaMART"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# The smallest number of log rows in a leaf, from which the number of documents follows.
+# The fewest rows of the log in a leaf and in a bin of feature values, from which the numbers of
+# documents follow.
 ROWS_IN_LEAF = 50
+ROWS_IN_BIN = 3
 
 
 class UnbiasedLambdaMART(BaseEstimator):
@@ -199,7 +201,8 @@ class UnbiasedLambdaMART(BaseEstimator):
             self._set_features(data.features.names, data.features.categories, named=False)
         else:
             data = self._impressions(X, click, session, query, position, doc, weight, context)
-        return self._learn(data, self.debias, validation, callbacks, init_model)
+        n_positions = min(self.n_positions or data.max_position, data.max_position)
+        return self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
 
     def fit_labels(
         self,
@@ -222,7 +225,8 @@ class UnbiasedLambdaMART(BaseEstimator):
             columns = {k: column_of(v, k, len(features)) for k, v in columns.items()}
             labels = LabelledData.from_rows(features, columns["relevance"], columns["query"])
         data = label_impressions(labels)
-        return self._learn(data, PositionBias.none(1), validation, callbacks, init_model)
+        # The order of labelled rows means nothing: they share one position without bias.
+        return self._learn(data, None, 1, validation, callbacks, init_model)
 
     def _impressions(
         self, X: Any, click: Any, session: Any, query: Any, position: Any, doc: Any, weight: Any,
@@ -247,12 +251,13 @@ class UnbiasedLambdaMART(BaseEstimator):
         self,
         data: Impressions,
         debias: Any,
+        n_positions: int,
         validation: LabelledData | Impressions | None,
         callbacks: Sequence[Callback],
         init_model: UnbiasedLambdaMART | str | os.PathLike[str] | None,
     ) -> UnbiasedLambdaMART:
         before = self._continued(init_model)
-        objective = self._objective(data, debias, before)
+        objective = self._objective(data, debias, n_positions, before)
         watch = validation_of(
             validation, n_positions=len(objective.bias), sigma=self.sigma, k=self.ndcg_at
         )
@@ -273,20 +278,23 @@ class UnbiasedLambdaMART(BaseEstimator):
         return self
 
     def _objective(
-        self, data: Impressions, debias: Any, before: UnbiasedLambdaMART | None
+        self, data: Impressions, debias: Any, n_positions: int, before: UnbiasedLambdaMART | None
     ) -> PairwiseObjective:
         if not data.features.n_features:
             raise DataError(
                 "the log has no features, so there is nothing to rank by: give them with the log "
                 "or as a second table, read_log(…, features=…)"
             )
+        values = data.features.values
+        first = values[:1]
+        if not np.any((values != first) & ~(np.isnan(values) & np.isnan(first))):
+            raise DataError("every feature has the same value in all documents: nothing to rank by")
         pairs = pair_statistics(data)
         if not len(pairs):
             raise DataError(
                 "there is nothing to learn from: no session has both a clicked result and one "
                 "clicked less (every page is clicked whole or not at all)"
             )
-        n_positions = min(self.n_positions or data.max_position, data.max_position)
         bias, sides = starting_bias(
             debias, n_positions, None if before is None else before.position_bias_
         )
@@ -297,15 +305,14 @@ class UnbiasedLambdaMART(BaseEstimator):
 
     def _tree_settings(self, data: Impressions) -> TreeSettings:
         rows_per_document = data.n_rows / len(data.documents)
-        documents = self.min_data_in_leaf
-        if documents is None:
-            documents = max(1, round(ROWS_IN_LEAF / rows_per_document))
+        in_leaf = max(1, round(ROWS_IN_LEAF / rows_per_document))
         return TreeSettings(
             learning_rate=self.learning_rate,
             num_leaves=self.num_leaves,
             feature_fraction=self.feature_fraction,
             bagging_fraction=self.bagging_fraction,
-            min_data_in_leaf=documents,
+            min_data_in_leaf=self.min_data_in_leaf or in_leaf,
+            min_data_in_bin=max(1, round(ROWS_IN_BIN / rows_per_document)),
             min_sum_hessian_in_leaf=self.min_sum_hessian_in_leaf,
             seed=seed_of(self.random_state),
             n_jobs=self.n_jobs,

@@ -170,6 +170,9 @@ def _parameters(settings: TreeSettings) -> dict[str, Any]:
         "bagging_fraction": settings.bagging_fraction,
         "bagging_freq": 1 if settings.bagging_fraction < 1 else 0,
         "min_data_in_leaf": settings.min_data_in_leaf,
+        "min_data_in_bin": settings.min_data_in_bin,
+        # Without it LightGBM stops the process's work with an error if no feature can be split.
+        "feature_pre_filter": False,
         "min_sum_hessian_in_leaf": settings.min_sum_hessian_in_leaf,
         "num_threads": settings.n_jobs or 0,
         # Left to itself LightGBM times two ways of counting and takes the faster one, which adds up

@@ -29,10 +29,6 @@ def _share(value: Any) -> bool:
     return isinstance(value, Real) and 0 < float(value) <= 1
 
 
-def _not_negative(value: Any) -> bool:
-    return isinstance(value, Real) and np.isfinite(float(value)) and float(value) >= 0
-
-
 def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or check(value)
 
@@ -46,7 +42,7 @@ _RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("feature_fraction", "a share above 0, at most 1", _share),
     ("bagging_fraction", "a share above 0, at most 1", _share),
     ("min_data_in_leaf", "a whole number, 1 or higher, or None", _or_none(_whole(1))),
-    ("min_sum_hessian_in_leaf", "0 or higher", _not_negative),
+    ("min_sum_hessian_in_leaf", "a number above 0", _above_zero),
     ("n_positions", "a whole number, 1 or higher, or None", _or_none(_whole(1))),
     ("early_stopping_rounds", "a whole number, 1 or higher, or None", _or_none(_whole(1))),
     ("ndcg_at", "a whole number, 1 or higher", _whole(1)),
