@@ -1,10 +1,10 @@
 """Unskew learns search rankers from biased clicks.
 
-    import unskew
+import unskew
 
-    data = unskew.read_log("clicks.parquet", features="features.parquet")
-    ranker = unskew.UnbiasedLambdaMART(p=0.5).fit(data)
-    ranker.position_bias_
+data = unskew.read_log("clicks.parquet", features="features.parquet")
+ranker = unskew.UnbiasedLambdaMART(p=0.5).fit(data)
+ranker.position_bias_
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from unskew.errors import StoreError as StoreError
     from unskew.errors import UnskewError as UnskewError
     from unskew.errors import UsageError as UsageError
+    from unskew.loading import load as load
     from unskew.log.features import Features as Features
     from unskew.log.impressions import Impressions as Impressions
     from unskew.log.labelled import LabelledData as LabelledData
+    from unskew.log.read import read_labels as read_labels
+    from unskew.log.read import read_log as read_log
 
 __version__ = "0.1.0"
 
@@ -35,9 +38,12 @@ _HOME = {
     "Features": "unskew.log.features",
     "Impressions": "unskew.log.impressions",
     "LabelledData": "unskew.log.labelled",
+    "load": "unskew.loading",
+    "read_labels": "unskew.log.read",
+    "read_log": "unskew.log.read",
 }
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

@@ -36,7 +36,9 @@ def progress_bar(title: str, total: int | None, *, show: bool) -> Iterator[Advan
         TextColumn("{task.fields[note]}"),
     )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task(title, total=total, note="")
 
         def advance(steps: int, note: str = "") -> None:

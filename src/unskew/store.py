@@ -159,7 +159,7 @@ def _well_formed(entry: Any) -> bool:
 
 
 def _checked(folder: Path, entry: Mapping[str, Any]) -> Path:
-    file = folder / entry["file"]
+    file = folder / str(entry["file"])
     if not file.is_file():
         raise StoreError(f"{file} is missing: the folder is incomplete, restore or save it again")
     if file.stat().st_size != entry["bytes"]:

@@ -27,6 +27,7 @@ class Features:
         One name per column.
     categories
         For each categorical column its categories; code ``c`` stands for ``categories[name][c]``.
+
     """
 
     values: npt.NDArray[np.floating]

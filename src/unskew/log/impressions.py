@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -50,6 +51,7 @@ class Documents:
         The document as the log names it, integers or strings.
     features
         One feature row per document; no columns where the log has no features.
+
     """
 
     query: Int32Array
@@ -117,6 +119,40 @@ class Impressions:
     documents: Documents
     pages: Pages
     patterns: Patterns
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        click: Any,
+        *,
+        session: Any,
+        query: Any,
+        position: Any,
+        doc: Any = None,
+        weight: Any = None,
+        context: Any = None,
+        feature_names: Sequence[str] | None = None,
+        categorical: Sequence[str] = (),
+    ) -> Impressions:
+        """Impressions of plain arrays or data frame columns, one entry per result shown.
+
+        ``X`` is the feature matrix or frame, or None for a log without features. Without ``doc``
+        identical feature rows of a query are recognised as the same document. The other columns mean
+        what they mean in `unskew.read_log`; rows may come in any order.
+        """
+        from unskew.log.arrays import impressions_from_arrays
+
+        return impressions_from_arrays(
+            X, click, session=session, query=query, position=position, doc=doc, weight=weight,
+            context=context, feature_names=feature_names, categorical=categorical,
+        )  # fmt: skip
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save as a folder of Parquet files, atomically; `unskew.load` reads it back."""
+        from unskew.log.saved import save_impressions
+
+        save_impressions(self, path)
 
     @cached_property
     def n_sessions(self) -> int:
@@ -226,9 +262,7 @@ class Impressions:
         """Only the sessions whose context is one of the given values."""
         wanted = np.flatnonzero(np.isin(self.contexts, np.asarray(values)))
         if len(wanted) != len(set(values)):
-            raise UsageError(
-                f"context must be among {self.contexts.tolist()}, got {list(values)}"
-            )
+            raise UsageError(f"context must be among {self.contexts.tolist()}, got {list(values)}")
         return self.take_patterns(np.flatnonzero(np.isin(self.patterns.context, wanted)))
 
     def take_patterns(self, rows: npt.NDArray[np.intp]) -> Impressions:
@@ -239,7 +273,9 @@ class Impressions:
         patterns = self.patterns
         sizes = np.diff(patterns.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(sizes)))
-        clicks = np.arange(offsets[-1]) + np.repeat(patterns.offsets[:-1][rows] - offsets[:-1], sizes)
+        clicks = np.arange(offsets[-1]) + np.repeat(
+            patterns.offsets[:-1][rows] - offsets[:-1], sizes
+        )
         kept = Patterns(
             page=patterns.page[rows],
             context=patterns.context[rows],

@@ -29,6 +29,7 @@ class LabelledData:
         The query of each row, as integers or strings; rows of one query are contiguous.
     doc
         The document of each row, as integers or strings.
+
     """
 
     features: Features

@@ -184,6 +184,10 @@ def count_statistics(data: Impressions) -> Counts:
     per_click = np.repeat(mass, np.diff(patterns.offsets))
     entry = np.repeat(pages.offsets[patterns.page], np.diff(patterns.offsets)) + patterns.slot
     return Counts(
-        impressions=np.bincount(patterns.page, weights=mass, minlength=len(pages)),
-        clicks=np.bincount(entry, weights=per_click, minlength=len(pages.document)),
+        impressions=_sums(patterns.page, mass, len(pages)),
+        clicks=_sums(entry, per_click, len(pages.document)),
     )
+
+
+def _sums(index: npt.NDArray[np.integer], weights: FloatArray, n: int) -> FloatArray:
+    return np.bincount(index, weights=weights, minlength=n).astype(np.float64)

@@ -1,0 +1,136 @@
+"""`unskew inspect`: what a click log holds and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from unskew.cli import options as o
+from unskew.cli.console import output
+from unskew.report.terminal import bar
+
+if TYPE_CHECKING:
+    from unskew.log.inspection import Inspection
+
+# Positions drawn before the rest is summed up in one line.
+SHOWN_POSITIONS = 20
+
+
+def run(
+    log: o.Log,
+    session: o.Session = "session",
+    query: o.Query = "query",
+    doc: o.Doc = "doc",
+    position: o.Position = "position",
+    click: o.Click = "click",
+    weight: o.Weight = None,
+    context: o.Context = None,
+    time: o.Time = None,
+    features: o.FeaturesTable = None,
+    categorical: o.Categorical = None,
+    ignore: o.Ignore = None,
+    table: o.TableName = None,
+    first_position: o.FirstPosition = 1,
+    memory_limit: o.MemoryLimit = None,
+    threads: o.Threads = None,
+    quiet: o.Quiet = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Show what a click log holds: sizes, clicks by position, and every kind of problem.
+
+    The exit code is 1 if the log has a problem.
+    """
+    from unskew.log.inspection import inspect_impressions, inspect_log
+    from unskew.log.saved import load
+
+    if o.is_saved(log):
+        found = inspect_impressions(load(log), log)
+    else:
+        found = inspect_log(log, o.log_options(locals()))
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2, default=str))
+    else:
+        _show(found)
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def _show(found: Inspection) -> None:
+    output.print(f"[bold]{escape(found.source)}[/]", highlight=False, soft_wrap=True)
+    output.print(_summary(found))
+    if found.positions:
+        output.print(_positions(found))
+    for name, count in found.oddities.items():
+        if count:
+            output.print(f"[yellow]odd but legal:[/] {count:,} {name.replace('_', ' ')}")
+    if found.left_out:
+        output.print(f"[red]{found.left_out:,} sessions with problems are left out above[/]")
+    for problem in found.problems:
+        output.print(
+            f"[bold red]problem[/] {problem.kind} ({problem.count:,}): {escape(problem.message)}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _summary(found: Inspection) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(justify="right", style="bold")
+    grid.add_column()
+    extra = found.versions - found.documents
+    versions = f" in {found.versions:,} versions of their features" if extra else ""
+    rows = [
+        (f"{found.rows:,}", "rows"),
+        (f"{found.sessions:,}", f"sessions, {found.sessions_without_clicks:,} without a click"),
+        (f"{found.queries:,}", "queries"),
+        (f"{found.documents:,}", f"documents{versions}"),
+        (f"{found.documents_at_several_positions:,}", "documents seen at more than one position"),
+        (f"{found.documents_without_features:,}", "documents without features"),
+        (f"{found.features:,}", f"features, {found.categorical_features:,} of them categorical"),
+        (f"{found.pages:,}", "pages"),
+        (f"{found.patterns:,}", f"patterns: {found.times_smaller:,.1f} times smaller than the log"),
+        (f"{found.clicks:,}", f"clicks, the highest grade {found.highest_grade}"),
+    ]
+    if found.ctr is not None:
+        rows.append((f"{found.ctr:.2%}", "of the results shown were clicked"))
+    if found.contexts:
+        shown = ", ".join(map(str, found.contexts[:8]))
+        rows.append((f"{len(found.contexts):,}", f"contexts: {escape(shown)}"))
+    for number, text in rows:
+        grid.add_row(number, text)
+    return grid
+
+
+def _positions(found: Inspection) -> Table:
+    table = Table(title="Clicks by position", title_justify="left", box=None)
+    for name in ("position", "shown", "clicks", "CTR", "95% interval"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    shown = found.positions[:SHOWN_POSITIONS]
+    highest = max(at.high for at in shown)
+    for at in shown:
+        table.add_row(
+            str(at.position),
+            f"{at.impressions:,}",
+            f"{at.clicks:,}",
+            f"{at.ctr:.2%}",
+            f"{at.low:.2%} – {at.high:.2%}",
+            f"[cyan]{bar(at.ctr, highest, width=24)}[/]",
+        )
+    rest = found.positions[SHOWN_POSITIONS:]
+    if rest:
+        shown_rest = sum(at.impressions for at in rest)
+        clicks = sum(at.clicks for at in rest)
+        table.add_row(
+            f"{rest[0].position}–{rest[-1].position}",
+            f"{shown_rest:,}",
+            f"{clicks:,}",
+            f"{clicks / shown_rest:.2%}",
+            "",
+            "",
+        )
+    return table

@@ -1,0 +1,136 @@
+"""Features from a table of their own, keyed by query and doc, joined to the documents of a log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unskew.log.impressions import Impressions
+from unskew.log.keys import KeyCoder, decode_categories, match_keys
+from unskew.log.plan import FeaturePlan, feature_matrix, key_sql, plan_features
+from unskew.log.schema import Columns, Kind, Problem, missing_column
+from unskew.log.sources import Table, connect, open_table
+from unskew.progress import progress_bar
+
+if TYPE_CHECKING:
+    from unskew.log.examine import LogOptions
+
+__all__ = ["attach_features"]
+
+
+def attach_features(
+    data: Impressions, source: Any, columns: Columns, options: LogOptions
+) -> tuple[Impressions, list[Problem]]:
+    """Give every document its row of the features table; report what does not fit."""
+    with connect(memory_limit=options.memory_limit, threads=options.threads) as connection:
+        table = open_table(
+            source,
+            connection,
+            what="the features table",
+            text_columns=[columns.query, columns.doc],
+        )
+        for role, name in (("query", columns.query), ("doc", columns.doc)):
+            if name not in table.columns:
+                raise missing_column(name, table.columns, table.name, option=role)
+        plan = plan_features(
+            table,
+            taken=[columns.query, columns.doc],
+            names=None,
+            categorical=options.categorical,
+            ignore=[name for name in options.ignore if name in table.columns],
+        )
+        join = _Join(data, table, plan)
+        join.run(columns, progress=options.progress)
+        return join.result(), join.problems(columns)
+
+
+class _Join:
+    """One pass over the features table that fills the rows of a log's documents."""
+
+    def __init__(self, data: Impressions, table: Table, plan: FeaturePlan) -> None:
+        self.data, self.table, self.plan = data, table, plan
+        documents = data.documents
+        self.docs, self.doc_rank = np.unique(documents.doc, return_inverse=True)
+        # Sorted, because documents are sorted by query and doc.
+        self.combined = documents.query.astype(np.int64) * len(self.docs) + self.doc_rank
+        self.values = np.full((len(documents), len(plan.names)), np.nan, dtype=plan.dtype)
+        self.filled = np.zeros(len(documents), dtype=np.bool_)
+        self.coders = {name: KeyCoder() for name in plan.names if name in plan.categorical}
+        self.n_rows = 0
+        self.found: dict[Kind, tuple[int, int]] = {}
+
+    def run(self, columns: Columns, *, progress: bool) -> None:
+        select = [
+            key_sql(self.table, columns.query) + " AS query",
+            key_sql(self.table, columns.doc) + " AS doc",
+            *(f"{sql} AS f{k}" for k, sql in enumerate(self.plan.sql())),
+        ]
+        with progress_bar("Reading features", self.table.n_rows, show=progress) as advance:
+            for batch in self.table.scan(", ".join(select)):
+                self._take(batch)
+                self.n_rows += batch.num_rows
+                advance(batch.num_rows)
+
+    def _take(self, batch: pa.RecordBatch) -> None:
+        null = np.asarray(pc.or_(batch.column("query").is_null(), batch.column("doc").is_null()))
+        self._report(Kind.FEATURES_NULL_KEY, np.flatnonzero(null))
+        query = match_keys(batch.column("query"), self.data.queries)
+        doc = match_keys(batch.column("doc"), self.docs)
+        key = np.where((query < 0) | (doc < 0) | null, -1, query * len(self.docs) + doc)
+        at = np.minimum(np.searchsorted(self.combined, key), len(self.combined) - 1)
+        rows = np.flatnonzero(self.combined[at] == key)
+        at = at[rows]
+        matrix = feature_matrix(batch.take(pa.array(rows)), self.plan, self.coders)
+        self._report(Kind.INFINITE_FEATURE, rows[np.isinf(matrix).any(axis=1)])
+        # Within a batch the first row of a document counts, as it does between batches.
+        _, first = np.unique(at, return_index=True)
+        new = first[~self.filled[at[first]]]
+        self.values[at[new]] = matrix[new]
+        self.filled[at[new]] = True
+        differs = ~_same(self.values[at], matrix)
+        self._report(Kind.FEATURES_CONFLICT, rows[differs])
+
+    def _report(self, kind: Kind, rows: npt.NDArray[np.intp]) -> None:
+        if len(rows):
+            count, first = self.found.get(kind, (0, self.n_rows + int(rows[0])))
+            self.found[kind] = (count + len(rows), first)
+
+    def result(self) -> Impressions:
+        features = decode_categories(self.values, self.plan.names, self.coders)
+        return replace(self.data, documents=replace(self.data.documents, features=features))
+
+    def problems(self, columns: Columns) -> list[Problem]:
+        problems = [
+            self._problem(kind, count, row, columns) for kind, (count, row) in self.found.items()
+        ]
+        missing = np.flatnonzero(~self.filled)
+        if len(missing):
+            documents = self.data.documents
+            query = self.data.queries[documents.query[missing[0]]]
+            doc = documents.doc[missing[0]]
+            where = f"{self.table.name} ({columns.query} {query!r}, {columns.doc} {doc!r})"
+            problems.append(Problem(Kind.MISSING_FEATURES, len(missing), None, where))
+        return problems
+
+    def _problem(self, kind: Kind, count: int, row: int, columns: Columns) -> Problem:
+        shown = [columns.query, columns.doc, *self.plan.names]
+        example = self.table.first_row(f"unskew_row = {row}", shown)
+        values = example.values if example else {}
+        column = None
+        if kind == Kind.INFINITE_FEATURE:
+            column = next((n for n in self.plan.names if values.get(n) in (np.inf, -np.inf)), None)
+        where = (
+            f"{self.table.where(row)} ({columns.query} {values.get(columns.query)!r}, "
+            f"{columns.doc} {values.get(columns.doc)!r})"
+        )
+        return Problem(kind, count, column, where)
+
+
+def _same(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
+    """Which rows are equal, missing values included."""
+    return np.asarray(((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1))

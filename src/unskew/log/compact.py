@@ -1,0 +1,341 @@
+"""Compaction: sessions stream in, distinct documents, pages and patterns stay.
+
+Written once for every source: whatever reads a log hands over batches of rows in which sessions stand
+whole and side by side. Memory grows with what is distinct, never with the number of sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.log.features import Features
+from unskew.log.grouping import (
+    EMPTY,
+    HEAD,
+    RowTable,
+    SessionRows,
+    encode_pages,
+    encode_patterns,
+    hash_rows,
+    intern_records,
+    intern_rows,
+    order_ragged,
+    rehash,
+    split_records,
+    tally,
+)
+from unskew.log.impressions import Documents, Impressions, Pages, Patterns
+from unskew.log.keys import KeyCoder, decode_categories
+from unskew.log.schema import Kind
+
+__all__ = ["NO_CONTEXT", "Batch", "Compactor", "HashTable"]
+
+IntArray = npt.NDArray[np.int64]
+
+NO_CONTEXT = int(np.iinfo(np.int64).min)
+NO_COLLISIONS_FORCED = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows of whole sessions: ``starts`` says where each session begins, with the end at the end.
+
+    Columns are codes (see `KeyCoder`). ``bad`` marks rows whose session must be left out because the
+    reader has already reported what is wrong with them. ``row`` is the row's number in the log.
+    """
+
+    starts: IntArray
+    query: IntArray
+    doc: IntArray
+    position: IntArray
+    grade: IntArray
+    row: IntArray
+    context: IntArray | None = None
+    weight: npt.NDArray[np.float64] | None = None
+    bad: npt.NDArray[np.bool_] | None = None
+    features: npt.NDArray[np.floating] | None = None
+
+
+class HashTable:
+    """Pairs of (hash, place), open addressing, at most two thirds full."""
+
+    def __init__(self) -> None:
+        self.entries = _empty_table(1024)
+        self.n = 0
+
+    def reserve(self, more: int) -> None:
+        """Make room for ``more`` entries."""
+        if 3 * (self.n + more) > 2 * len(self.entries):
+            old = self.entries
+            self.entries = _empty_table(1 << (2 * (self.n + more)).bit_length())
+            rehash(old, self.entries)
+
+
+class _Records:
+    """Distinct records of whole numbers, and the table that finds them."""
+
+    def __init__(self) -> None:
+        self.table = HashTable()
+        self.words = np.ones(1, dtype=np.int64)
+
+    def intern(self, offsets: IntArray, content: IntArray, mask: np.uint64) -> IntArray:
+        """The place of every record, ``~place`` where it is new."""
+        n = len(offsets) - 1
+        self.table.reserve(n)
+        used = int(self.words[0])
+        self.words = _grown(self.words, used, used + HEAD * n + int(offsets[-1]))
+        places = np.empty(n, dtype=np.int64)
+        intern_records(offsets, content, self.table.entries, self.words, mask, places)
+        self.table.n += int(np.count_nonzero(places < 0))
+        return places
+
+    def places(self) -> IntArray:
+        """Where every valid record stands, in order of first appearance."""
+        found = np.empty(self.table.n, dtype=np.int64)
+        return found[: split_records(self.words, found)]
+
+
+class _FeatureRows:
+    """Distinct (query, doc, feature values)."""
+
+    def __init__(self, n_features: int, dtype: npt.DTypeLike) -> None:
+        self.table = HashTable()
+        self.query = np.empty(0, dtype=np.int64)
+        self.doc = np.empty(0, dtype=np.int64)
+        self.values = np.empty((0, n_features), dtype=dtype)
+
+    def reserve(self, more: int) -> None:
+        n = self.table.n
+        self.table.reserve(more)
+        self.query = _grown(self.query, n, n + more)
+        self.doc = _grown(self.doc, n, n + more)
+        self.values = _grown(self.values, n, n + more)
+
+
+class Compactor:
+    """Collects sessions batch by batch and gives back `Impressions`.
+
+    What is wrong with a session is counted in ``problems`` by `Kind`, with the first row in
+    ``first_row``; such sessions are left out of the result, and ``n_left_out`` says how many.
+    """
+
+    def __init__(
+        self,
+        *,
+        feature_names: Sequence[str] = (),
+        feature_dtype: npt.DTypeLike = np.float64,
+        check_docs: bool = True,
+        hash_mask: np.uint64 = NO_COLLISIONS_FORCED,
+    ) -> None:
+        self.problems = np.zeros(len(Kind), dtype=np.int64)
+        self.first_row = np.full(len(Kind), -1, dtype=np.int64)
+        self.n_sessions = 0
+        self.n_left_out = 0
+        self._feature_names = tuple(feature_names)
+        self._check_docs = check_docs
+        self._mask = hash_mask
+        self._rows = _FeatureRows(len(feature_names), feature_dtype)
+        self._pages = _Records()
+        self._n_pages = 0
+        self._patterns = _Records()
+
+    def report(self, kind: Kind, rows: IntArray) -> None:
+        """Count a problem that the reader found, at the given rows of the log."""
+        self.problems[kind] += len(rows)
+        first = int(rows.min())
+        if self.first_row[kind] < 0 or first < self.first_row[kind]:
+            self.first_row[kind] = first
+
+    def add(self, batch: Batch) -> None:
+        """Take in the sessions of one batch."""
+        rows = self._session_rows(batch)
+        starts = _read_only(batch.starts)
+        n, n_sessions = len(batch.query), len(starts) - 1
+        order = np.empty(n, dtype=np.int64)
+        kept = np.empty(n_sessions, dtype=np.int64)
+        offsets = np.empty(n_sessions + 1, dtype=np.int64)
+        content = np.empty(3 * n_sessions + 2 * n, dtype=np.int64)
+        found = self.problems, self.first_row
+        k = encode_pages(starts, rows, order, kept, offsets, content, *found)
+        places = self._pages.intern(offsets[: k + 1], content, self._mask)
+        k, self._n_pages = encode_patterns(
+            starts, rows, order, kept[:k], places, self._pages.words, self._n_pages,
+            offsets, content, self._check_docs, *found,
+        )  # fmt: skip
+        tally(self._patterns.intern(offsets[: k + 1], content, self._mask), self._patterns.words)
+        self.n_sessions += n_sessions
+        self.n_left_out += n_sessions - k
+
+    def _session_rows(self, batch: Batch) -> SessionRows:
+        token = batch.doc if batch.features is None else self._versions(batch, batch.features)
+        columns = (
+            batch.query, batch.doc, token, batch.position, batch.grade,
+            np.array([NO_CONTEXT]) if batch.context is None else batch.context,
+            np.ones(1) if batch.weight is None else batch.weight,
+            np.zeros(1, dtype=np.bool_) if batch.bad is None else batch.bad,
+            batch.row,
+        )  # fmt: skip
+        return SessionRows(*(_read_only(column) for column in columns))
+
+    def _versions(self, batch: Batch, features: npt.NDArray[np.floating]) -> IntArray:
+        """The version of the document that each row shows."""
+        token = np.empty(len(batch.query), dtype=np.int64)
+        rows = self._rows
+        rows.reserve(len(batch.query))
+        query, doc, values, bits, row = (
+            _read_only(column)
+            for column in (batch.query, batch.doc, features, _bits(features), batch.row)
+        )
+        table = RowTable(rows.table.entries, rows.query, rows.doc, rows.values)
+        rows.table.n = intern_rows(
+            query, doc, values, bits, row, table, rows.table.n,
+            token, self._mask, self.problems, self.first_row,
+        )  # fmt: skip
+        return token
+
+    def result(
+        self,
+        *,
+        queries: KeyCoder,
+        docs: KeyCoder | None,
+        contexts: KeyCoder | None = None,
+        categories: Mapping[str, KeyCoder] | None = None,
+    ) -> Impressions:
+        """The Impressions of all sessions so far, in canonical order.
+
+        The coders give codes back their keys; without ``docs`` documents are numbered.
+        """
+        words, places = self._pages.words, self._pages.places()
+        query_keys, page_query = queries.decode(words[places + HEAD])
+        sizes = (words[places + 1] - 1) // 2
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        # The words of a page after its query: position, token, position, token, …
+        at = 2 * np.arange(offsets[-1]) + np.repeat(places + HEAD + 1 - 2 * offsets[:-1], sizes)
+        position, token = words[at], words[at + 1]
+        documents, document = self._documents(
+            np.repeat(page_query, sizes), len(query_keys), token, docs, categories or {}
+        )
+        order = order_ragged(page_query, len(query_keys), offsets, position << 32 | document)
+        new_offsets, entries = _reordered(offsets, order)
+        pages = Pages(
+            query=page_query[order].astype(np.int32),
+            offsets=new_offsets,
+            document=document[entries].astype(np.int32),
+            position=position[entries].astype(np.int32),
+        )
+        context_keys, patterns = self._ordered_patterns(order, contexts)
+        return Impressions(query_keys, context_keys, documents, pages, patterns)
+
+    def _documents(
+        self,
+        query: IntArray,
+        n_queries: int,
+        token: IntArray,
+        docs: KeyCoder | None,
+        categories: Mapping[str, KeyCoder],
+    ) -> tuple[Documents, IntArray]:
+        """The documents that pages show, sorted by query, doc and version; and each entry's index."""
+        distinct = _Records()
+        pairs = np.column_stack((query, token)).ravel()
+        places = np.empty(len(query), dtype=np.int64)
+        for low in range(0, len(query), 2**16):
+            part = slice(low, min(low + 2**16, len(query)))
+            offsets = np.arange(part.stop - low + 1) * 2
+            content = pairs[2 * low : 2 * part.stop]
+            places[part] = distinct.intern(offsets, content, NO_COLLISIONS_FORCED)
+        # Every record has the same length, so its number follows from its place.
+        index = (np.where(places < 0, ~places, places) - 1) // (HEAD + 2)
+        found = distinct.places()
+        query, token = distinct.words[found + HEAD], distinct.words[found + HEAD + 1]
+        features = self._features(token, categories)
+        doc = self._rows.doc[token] if self._feature_names else token
+        doc_keys, doc_rank = (doc, doc) if docs is None else docs.ranked(doc)
+        sequence = doc_rank
+        if self._feature_names:
+            version = hash_rows(_read_only(features.values), _read_only(_bits(features.values)))
+            sequence = np.column_stack((doc_rank, version)).ravel()
+        width = len(sequence) // max(len(doc), 1)
+        order = order_ragged(query, n_queries, np.arange(len(doc) + 1) * width, sequence)
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        names = np.arange(len(order)) if docs is None else doc_keys[order]
+        documents = Documents(query[order].astype(np.int32), names, features.take(order))
+        return documents, place[index]
+
+    def _features(self, token: IntArray, categories: Mapping[str, KeyCoder]) -> Features:
+        """The feature rows of the given tokens, with categories in sorted order."""
+        if not self._feature_names:
+            return Features(np.empty((len(token), 0)), ())
+        return decode_categories(self._rows.values[token], self._feature_names, categories)
+
+    def _ordered_patterns(
+        self, page_order: IntArray, contexts: KeyCoder | None
+    ) -> tuple[npt.NDArray[Any], Patterns]:
+        """Patterns by page, context, weight and clicks, with pages renumbered."""
+        words, places = self._patterns.words, self._patterns.places()
+        place = np.empty(len(page_order), dtype=np.int64)
+        place[page_order] = np.arange(len(page_order))
+        page, context = place[words[places + HEAD]], words[places + HEAD + 1]
+        context_keys: npt.NDArray[Any] = np.empty(0, dtype=np.int64)
+        present = context != NO_CONTEXT
+        if contexts is not None:
+            context_keys, context[present] = contexts.decode(context[present])
+        context[~present] = -1
+        # Context, weight (whose bits sort like itself) and clicks, without the page.
+        sizes = words[places + 1] - 1
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        sequence = words[
+            np.arange(offsets[-1]) + np.repeat(places + HEAD + 1 - offsets[:-1], sizes)
+        ]
+        sequence[offsets[:-1]] = context
+        order = order_ragged(page, len(page_order), offsets, sequence)
+        clicks = np.concatenate(([0], np.cumsum(sizes - 2)))
+        new_offsets, entries = _reordered(clicks, order)
+        click = np.delete(sequence, np.concatenate((offsets[:-1], offsets[:-1] + 1)))[entries]
+        return context_keys, Patterns(
+            page=page[order].astype(np.int32),
+            context=context[order].astype(np.int32),
+            weight=sequence[offsets[:-1] + 1][order].view(np.float64),
+            count=words[places][order],
+            offsets=new_offsets,
+            slot=(click >> 8).astype(np.int32),
+            grade=(click & 255).astype(np.uint8),
+        )
+
+
+def _empty_table(size: int) -> IntArray:
+    table = np.empty((size, 2), dtype=np.int64)
+    table[:, 1] = EMPTY
+    return table
+
+
+def _grown(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
+    """The array with room for ``needed`` rows; fresh room is untouched memory and costs no pages."""
+    if needed <= len(array):
+        return array
+    grown = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
+    grown[:used] = array[:used]
+    return grown
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view that cannot be written: Numba compiles a kernel once for each kind of array."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def _bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.unsignedinteger]:
+    return values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
+
+
+def _reordered(offsets: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
+    """The offsets of ragged items in a new order, and where each of their entries was."""
+    sizes = np.diff(offsets)[order]
+    new = np.concatenate(([0], np.cumsum(sizes)))
+    return new, np.arange(new[-1]) + np.repeat(offsets[:-1][order] - new[:-1], sizes)

@@ -1,0 +1,194 @@
+"""Inspection: what a click log holds, in numbers for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.log.examine import Examination, LogOptions, examine_log
+from unskew.log.impressions import Impressions
+from unskew.log.sources import Source
+from unskew.log.statistics import count_statistics
+
+__all__ = ["Inspection", "PositionClicks", "inspect_impressions", "inspect_log"]
+
+
+@dataclass(frozen=True)
+class PositionClicks:
+    """Clicks at one position: how often it was shown and clicked, and the CTR with its interval."""
+
+    position: int
+    impressions: int
+    clicks: int
+    ctr: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class FoundProblem:
+    """A kind of problem by name, how often it occurs, and the sentence that explains it."""
+
+    kind: str
+    count: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a log holds.
+
+    Problems make a log unfit for training; oddities are legal and handled. Sessions with problems are
+    counted in ``left_out`` and nowhere else.
+    """
+
+    source: str
+    rows: int
+    sessions: int
+    queries: int
+    documents: int
+    versions: int
+    pages: int
+    patterns: int
+    clicks: int
+    ctr: float | None
+    times_smaller: float
+    sessions_without_clicks: int
+    documents_without_features: int
+    documents_at_several_positions: int
+    features: int
+    categorical_features: int
+    contexts: list[Any]
+    highest_grade: int
+    oddities: dict[str, int]
+    left_out: int
+    problems: list[FoundProblem]
+    positions: list[PositionClicks]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain lists and dictionaries, ready for JSON."""
+        return asdict(self)
+
+
+def inspect_log(source: Source, options: LogOptions) -> Inspection:
+    """Read a log to its end and say what it holds and what is wrong with it."""
+    return _inspection(examine_log(source, options))
+
+
+def inspect_impressions(data: Impressions, source: str) -> Inspection:
+    """Say what Impressions hold."""
+    return _inspection(Examination(source, data.n_rows, data.n_sessions, 0, (), data))
+
+
+def _inspection(found: Examination) -> Inspection:
+    problems = [
+        FoundProblem(problem.kind.name.lower(), problem.count, problem.message)
+        for problem in found.problems
+    ]
+    data = found.impressions
+    return Inspection(
+        source=found.source,
+        rows=found.n_rows,
+        left_out=found.n_left_out,
+        problems=problems,
+        **(_nothing() if data is None else _contents(data)),
+    )
+
+
+def _nothing() -> dict[str, Any]:
+    """The contents of a log without a valid session."""
+    empty: dict[str, Any] = {"ctr": None, "contexts": [], "oddities": {}, "positions": []}
+    counts = (
+        "sessions", "queries", "documents", "versions", "pages", "patterns", "clicks",
+        "times_smaller", "sessions_without_clicks", "documents_without_features",
+        "documents_at_several_positions", "features", "categorical_features", "highest_grade",
+    )  # fmt: skip
+    return empty | dict.fromkeys(counts, 0)
+
+
+def _contents(data: Impressions) -> dict[str, Any]:
+    patterns, pages = data.patterns, data.pages
+    clicked = np.diff(patterns.offsets)
+    missing = np.isnan(data.features.values).all(axis=1) if data.features.n_features else None
+    held = len(data.documents) + len(pages.document) + len(patterns)
+    return {
+        "sessions": data.n_sessions,
+        "queries": data.n_queries,
+        "documents": data.n_documents,
+        "versions": len(data.documents),
+        "pages": data.n_pages,
+        "patterns": data.n_patterns,
+        "clicks": data.n_clicks,
+        "ctr": data.n_clicks / data.n_rows,
+        "times_smaller": data.n_rows / held,
+        "sessions_without_clicks": int(patterns.count[clicked == 0].sum()),
+        "documents_without_features": 0 if missing is None else int(missing.sum()),
+        "documents_at_several_positions": _moving_documents(data),
+        "features": data.features.n_features,
+        "categorical_features": len(data.features.categories),
+        "contexts": data.contexts.tolist(),
+        "highest_grade": int(patterns.grade.max()) if len(patterns.grade) else 0,
+        "oddities": _oddities(data),
+        "positions": clicks_by_position(data),
+    }
+
+
+def _moving_documents(data: Impressions) -> int:
+    """How many documents were seen at more than one position."""
+    pages = data.pages
+    # Versions of a document are neighbours and count as one.
+    query, doc = data.documents.query, data.documents.doc
+    new = np.concatenate(([True], (query[1:] != query[:-1]) | (doc[1:] != doc[:-1])))
+    document = (np.cumsum(new) - 1)[pages.document]
+    seen = np.unique(document.astype(np.int64) << 32 | pages.position)
+    return int((np.bincount(seen >> 32) > 1).sum())
+
+
+def _oddities(data: Impressions) -> dict[str, int]:
+    """What is legal but worth knowing, in sessions."""
+    pages, patterns = data.pages, data.patterns
+    size = np.diff(pages.offsets)
+    last = pages.position[pages.offsets[1:] - 1]
+    clicked = np.diff(patterns.offsets)
+    marks = {
+        "sessions_with_gaps_in_positions": (last != size)[patterns.page],
+        "sessions_of_one_document": (size == 1)[patterns.page],
+        "sessions_all_clicked": clicked == size[patterns.page],
+        "sessions_of_weight_zero": patterns.weight == 0,
+    }
+    return {name: int(patterns.count[mark].sum()) for name, mark in marks.items()}
+
+
+def clicks_by_position(data: Impressions) -> list[PositionClicks]:
+    """Impressions, clicks and CTR at every position, in sessions whatever their weight."""
+    pages, patterns = data.pages, data.patterns
+    each_counts_once = replace(patterns, weight=np.ones(len(patterns)))
+    counts = count_statistics(replace(data, patterns=each_counts_once))
+    shown = np.repeat(counts.impressions, np.diff(pages.offsets))
+    position, index = np.unique(pages.position, return_inverse=True)
+    impressions = np.bincount(index, weights=shown)
+    clicks = np.bincount(index, weights=counts.clicks)
+    seen = impressions > 0
+    low, high = wilson_interval(clicks[seen], impressions[seen])
+    return [
+        PositionClicks(int(k), int(n), int(c), float(c / n), float(a), float(b))
+        for k, n, c, a, b in zip(
+            position[seen], impressions[seen], clicks[seen], low, high, strict=True
+        )
+    ]
+
+
+def wilson_interval(
+    successes: npt.NDArray[np.float64],
+    trials: npt.NDArray[np.float64],
+    z: float = 1.959963984540054,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The 95% interval of a rate by Wilson's score: inside [0, 1], and right for rare clicks."""
+    rate = successes / trials
+    centre = rate + z**2 / (2 * trials)
+    margin = z * np.sqrt(rate * (1 - rate) / trials + z**2 / (4 * trials**2))
+    scale = 1 + z**2 / trials
+    return np.maximum((centre - margin) / scale, 0), np.minimum((centre + margin) / scale, 1)

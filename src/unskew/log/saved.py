@@ -1,0 +1,189 @@
+"""Impressions on disk: a folder of Parquet files that a person can open.
+
+documents.parquet   document, query, doc
+features.parquet    the feature columns, row for row beside documents.parquet
+pages.parquet       page, position, document
+patterns.parquet    page, context, weight, clicked (positions), grade, sessions
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from unskew.errors import StoreError
+from unskew.log.features import Features
+from unskew.log.impressions import Documents, Impressions, Pages, Patterns
+from unskew.store import read_folder, write_folder
+
+__all__ = ["KIND", "load", "save_impressions"]
+
+KIND = "impressions"
+VERSION = 1
+
+
+def save_impressions(data: Impressions, path: str | os.PathLike[str]) -> None:
+    """Write the folder, atomically."""
+    tables = {
+        "documents.parquet": _documents_table(data),
+        "features.parquet": _features_table(data.features),
+        "pages.parquet": _pages_table(data),
+        "patterns.parquet": _patterns_table(data),
+    }
+
+    def writer(table: pa.Table) -> Any:
+        return lambda file: pq.write_table(table, file, compression="zstd")
+
+    write_folder(
+        path,
+        kind=KIND,
+        version=VERSION,
+        meta={
+            "sessions": data.n_sessions,
+            "queries": data.n_queries,
+            "documents": data.n_documents,
+            "pages": data.n_pages,
+            "patterns": data.n_patterns,
+            "clicks": data.n_clicks,
+            "feature_names": list(data.features.names),
+            "feature_dtype": str(data.features.values.dtype),
+            "categories": {name: list(values) for name, values in data.features.categories.items()},
+            "contexts": data.contexts.tolist(),
+        },
+        files={name: writer(table) for name, table in tables.items()},
+    )
+
+
+def load(path: str | os.PathLike[str]) -> Impressions:
+    """Read a folder that `Impressions.save` wrote."""
+    stored = read_folder(path, kind=KIND, version=VERSION)
+    try:
+        tables = {name: pq.read_table(file) for name, file in stored.files.items()}
+        queries, documents = _documents(tables["documents.parquet"], _features(tables, stored.meta))
+        pages = _pages(tables["pages.parquet"], documents)
+        contexts = np.array(stored.meta["contexts"])
+        contexts = contexts if contexts.dtype.kind in "iu" else contexts.astype(object)
+        patterns = _patterns(tables["patterns.parquet"], pages, contexts)
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{Path(path)} does not hold what its manifest says: {error}") from error
+    if not len(contexts):
+        contexts = np.empty(0, dtype=np.int64)
+    return Impressions(queries, contexts, documents, pages, patterns)
+
+
+def _documents_table(data: Impressions) -> pa.Table:
+    documents = data.documents
+    return pa.table(
+        {
+            "document": np.arange(len(documents)),
+            "query": pa.array(data.queries[documents.query]),
+            "doc": pa.array(documents.doc),
+        }
+    )
+
+
+def _documents(table: pa.Table, features: Features) -> tuple[npt.NDArray[Any], Documents]:
+    keys = _column(table, "query")
+    # Documents are sorted by query: a query begins where its key differs from the one before.
+    new = np.concatenate(([True], keys[1:] != keys[:-1])) if len(keys) else np.empty(0, bool)
+    query = (np.cumsum(new) - 1).astype(np.int32)
+    return keys[new], Documents(query, _column(table, "doc"), features)
+
+
+def _features_table(features: Features) -> pa.Table:
+    columns = []
+    for k, name in enumerate(features.names):
+        values = features.values[:, k]
+        if name in features.categories:
+            missing = np.isnan(values)
+            codes = pa.array(np.where(missing, 0, values).astype(np.int32), mask=missing)
+            categories = pa.array(list(features.categories[name]), pa.string())
+            columns.append(pa.DictionaryArray.from_arrays(codes, categories))
+        else:
+            columns.append(pa.array(values))
+    return pa.table(columns, names=list(features.names))
+
+
+def _features(tables: dict[str, pa.Table], meta: Any) -> Features:
+    table = tables["features.parquet"]
+    names = tuple(meta["feature_names"])
+    categories = {name: tuple(values) for name, values in meta["categories"].items()}
+    n = tables["documents.parquet"].num_rows
+    values = np.empty((n, len(names)), dtype=np.dtype(meta["feature_dtype"]))
+    for k, name in enumerate(names):
+        column = table.column(name).combine_chunks()
+        if name in categories:
+            code = {category: number for number, category in enumerate(categories[name])}
+            values[:, k] = [np.nan if v is None else code[v] for v in column.to_pylist()]
+        else:
+            values[:, k] = column.to_numpy(zero_copy_only=False)
+    return Features(values, names, categories)
+
+
+def _pages_table(data: Impressions) -> pa.Table:
+    pages = data.pages
+    page = np.repeat(np.arange(len(pages), dtype=np.int32), np.diff(pages.offsets))
+    return pa.table({"page": page, "position": pages.position, "document": pages.document})
+
+
+def _pages(table: pa.Table, documents: Documents) -> Pages:
+    page, document = _column(table, "page"), _column(table, "document")
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(page)))).astype(np.int64)
+    query = documents.query[document[offsets[:-1]]]
+    return Pages(query, offsets, document, _column(table, "position"))
+
+
+def _patterns_table(data: Impressions) -> pa.Table:
+    pages, patterns = data.pages, data.patterns
+    first = np.repeat(pages.offsets[patterns.page], np.diff(patterns.offsets))
+    position = pages.position[first + patterns.slot]
+    contexts = [None if c < 0 else data.contexts[c] for c in patterns.context.tolist()]
+    offsets = pa.array(patterns.offsets, pa.int64())
+    return pa.table(
+        {
+            "page": patterns.page,
+            "context": pa.array(contexts, pa.array(data.contexts).type),
+            "weight": patterns.weight,
+            "clicked": pa.LargeListArray.from_arrays(offsets, pa.array(position)),
+            "grade": pa.LargeListArray.from_arrays(offsets, pa.array(patterns.grade)),
+            "sessions": patterns.count,
+        }
+    )
+
+
+def _patterns(table: pa.Table, pages: Pages, contexts: npt.NDArray[Any]) -> Patterns:
+    clicked = table.column("clicked").combine_chunks()
+    offsets = np.asarray(clicked.offsets, dtype=np.int64)
+    page = _column(table, "page")
+    code = {key: number for number, key in enumerate(contexts.tolist())} | {None: -1}
+    context = np.array([code[c] for c in table.column("context").to_pylist()], dtype=np.int32)
+    return Patterns(
+        page=page,
+        context=context,
+        weight=_column(table, "weight"),
+        count=_column(table, "sessions"),
+        offsets=offsets,
+        slot=_slots(np.asarray(clicked.flatten()), np.repeat(page, np.diff(offsets)), pages),
+        grade=np.asarray(table.column("grade").combine_chunks().flatten()),
+    )
+
+
+def _slots(
+    position: npt.NDArray[np.int32], page: npt.NDArray[np.int32], pages: Pages
+) -> npt.NDArray[np.int32]:
+    """The slot of each clicked position on its page."""
+    # Page and position together ascend over all pages, so one search finds every slot.
+    entry_page = np.repeat(np.arange(len(pages), dtype=np.int64), np.diff(pages.offsets))
+    entries = entry_page << 32 | pages.position
+    at = np.searchsorted(entries, page.astype(np.int64) << 32 | position)
+    return (at - pages.offsets[page]).astype(np.int32)
+
+
+def _column(table: pa.Table, name: str) -> npt.NDArray[Any]:
+    return np.asarray(table.column(name).combine_chunks().to_numpy(zero_copy_only=False))

@@ -1,0 +1,250 @@
+"""What a valid click log is: its columns, and every kind of problem with its remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from enum import IntEnum, auto
+
+from unskew.errors import DataError
+
+__all__ = [
+    "MAX_GRADE",
+    "MAX_POSITION",
+    "RULES",
+    "Columns",
+    "Kind",
+    "Problem",
+    "missing_column",
+    "resolve_columns",
+]
+
+MAX_GRADE = 31
+MAX_POSITION = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a log are called. The last three are optional."""
+
+    session: str = "session"
+    query: str = "query"
+    doc: str = "doc"
+    position: str = "position"
+    click: str = "click"
+    weight: str | None = None
+    context: str | None = None
+    time: str | None = None
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that have a role and are therefore no features."""
+        return tuple(name for f in fields(self) if (name := getattr(self, f.name)) is not None)
+
+
+OPTIONAL = ("weight", "context", "time")
+
+
+def resolve_columns(wanted: Columns, present: Iterable[str], source: str) -> Columns:
+    """Check that the wanted columns are present; take ``weight``, ``context`` and ``time`` if so named.
+
+    Raises a `DataError` that names the missing column, its nearest present name and the option.
+    """
+    present = list(present)
+    names: dict[str, str | None] = {}
+    for field in fields(wanted):
+        role = field.name
+        name = getattr(wanted, role)
+        if name is None and role in OPTIONAL:
+            names[role] = role if role in present else None
+        elif name not in present:
+            raise missing_column(name, present, source, option=role)
+        else:
+            names[role] = name
+    taken: dict[str, str] = {}
+    for role, name in names.items():
+        if name is None:
+            continue
+        other = taken.setdefault(name, role)
+        # A log in which every query is asked once may use the session as the query.
+        if other != role and (other, role) != ("session", "query"):
+            raise DataError(
+                f"{source}: column {name!r} is given as {other!r} and as {role!r}; each needs a "
+                "column of its own"
+            )
+    return Columns(**names)  # type: ignore[arg-type]
+
+
+def missing_column(name: str, present: Iterable[str], source: str, option: str) -> DataError:
+    """The error for a column that is not there, with the nearest name that is."""
+    present = list(present)
+    lowered = {column.lower(): column for column in present}
+    near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)
+    hint = f"; did you mean {lowered[near[0]]!r}?" if near else ""
+    shown = ", ".join(repr(column) for column in present[:12])
+    more = f" and {len(present) - 12} more" if len(present) > 12 else ""
+    return DataError(
+        f"{source}: there is no column {name!r}{hint} The columns are {shown}{more}. "
+        f"Name the right one with the option {option!r}."
+    )
+
+
+class Kind(IntEnum):
+    """Every kind of problem a log can have; the order is the order of reporting."""
+
+    EMPTY = 0
+    NULL_SESSION = auto()
+    NULL_QUERY = auto()
+    NULL_DOC = auto()
+    NULL_POSITION = auto()
+    NULL_CLICK = auto()
+    ZERO_BASED = auto()
+    POSITION_NOT_WHOLE = auto()
+    POSITION_BELOW_ONE = auto()
+    POSITION_TOO_LARGE = auto()
+    CLICK_NOT_GRADE = auto()
+    WEIGHT_INVALID = auto()
+    TWO_QUERIES = auto()
+    TWO_CONTEXTS = auto()
+    TWO_WEIGHTS = auto()
+    DUPLICATE_POSITION = auto()
+    DUPLICATE_DOC = auto()
+    INFINITE_FEATURE = auto()
+    FEATURES_NULL_KEY = auto()
+    FEATURES_CONFLICT = auto()
+    MISSING_FEATURES = auto()
+    NO_CLICK = auto()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a kind of problem means.
+
+    ``role`` is the column it concerns, ``unit`` what its count counts, ``wrong`` what is found and
+    what was required, ``remedy`` what to do.
+    """
+
+    role: str | None
+    unit: str
+    wrong: str
+    remedy: str
+
+
+_DROP_NULL = "fill it in, or leave such rows out"
+
+RULES: Mapping[Kind, Rule] = {
+    Kind.EMPTY: Rule(None, "log", "there is not a single row", "give a log with sessions in it"),
+    Kind.NULL_SESSION: Rule("session", "rows", "is null; every row needs a session", _DROP_NULL),
+    Kind.NULL_QUERY: Rule("query", "rows", "is null; every row needs a query", _DROP_NULL),
+    Kind.NULL_DOC: Rule("doc", "rows", "is null; every row needs a document", _DROP_NULL),
+    Kind.NULL_POSITION: Rule("position", "rows", "is null; every row needs a position", _DROP_NULL),
+    Kind.NULL_CLICK: Rule(
+        "click",
+        "rows",
+        "is null; every row needs a click value",
+        "write 0 where nothing was clicked",
+    ),
+    Kind.ZERO_BASED: Rule(
+        "position",
+        "sessions",
+        "is zero-based: most sessions begin at position 0, but the first place is position 1",
+        "add 1 to the column, or say first_position=0 (--first-position 0)",
+    ),
+    Kind.POSITION_NOT_WHOLE: Rule(
+        "position", "rows", "is not a whole number", "give the place on the page: 1, 2, 3, …"
+    ),
+    Kind.POSITION_BELOW_ONE: Rule(
+        "position", "rows", "is below 1; positions count from 1", "correct or leave out such rows"
+    ),
+    Kind.POSITION_TOO_LARGE: Rule(
+        "position",
+        "rows",
+        f"is above {MAX_POSITION:,}",
+        "give the place on the page: 1, 2, 3, …",
+    ),
+    Kind.CLICK_NOT_GRADE: Rule(
+        "click",
+        "rows",
+        f"is neither 0 or 1 nor a grade (a whole number from 0 to {MAX_GRADE})",
+        "write 0 for no click, 1 for a click, 2 and up for stronger events",
+    ),
+    Kind.WEIGHT_INVALID: Rule(
+        "weight",
+        "rows",
+        "is not a weight: a finite number, 0 or more",
+        "correct the column, or leave it out",
+    ),
+    Kind.TWO_QUERIES: Rule(
+        "query",
+        "sessions",
+        "changes within a session; a session is one result page of one query",
+        "give each page view a session of its own",
+    ),
+    Kind.TWO_CONTEXTS: Rule(
+        "context",
+        "sessions",
+        "changes within a session; a session has one context",
+        "give each page view a session of its own",
+    ),
+    Kind.TWO_WEIGHTS: Rule(
+        "weight",
+        "sessions",
+        "changes within a session; the weight belongs to the session",
+        "write the same weight on every row of a session",
+    ),
+    Kind.DUPLICATE_POSITION: Rule(
+        "position",
+        "sessions",
+        "occurs twice in a session",
+        "give each page view a session of its own, or remove repeated rows",
+    ),
+    Kind.DUPLICATE_DOC: Rule(
+        "doc",
+        "sessions",
+        "occurs twice in a session",
+        "give each page view a session of its own, or remove repeated rows",
+    ),
+    Kind.INFINITE_FEATURE: Rule(
+        "feature", "documents", "is infinite", "cap it, or write null for a missing value"
+    ),
+    Kind.FEATURES_NULL_KEY: Rule(
+        None, "rows", "a row of features has no query or no doc", _DROP_NULL
+    ),
+    Kind.FEATURES_CONFLICT: Rule(
+        None,
+        "rows",
+        "a document has two rows of features that differ",
+        "keep one row for each query and doc, or log the features with each impression",
+    ),
+    Kind.MISSING_FEATURES: Rule(
+        None,
+        "documents",
+        "a document of the log has no row of features",
+        "add the document to the features table, or leave its sessions out",
+    ),
+    Kind.NO_CLICK: Rule(
+        "click",
+        "log",
+        "holds not a single click; nothing can be learned from it",
+        "check that the click column is the right one",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One kind of problem of a log: how often it occurs and the first example."""
+
+    kind: Kind
+    count: int
+    column: str | None
+    where: str
+
+    @property
+    def message(self) -> str:
+        """The sentence for the user: where, which column, what is wrong, and the remedy."""
+        rule = RULES[self.kind]
+        column = f"column {self.column!r} " if self.column is not None else ""
+        often = f" ({self.count:,} {rule.unit} in all)" if self.count > 1 else ""
+        return f"{self.where}: {column}{rule.wrong}{often}. Remedy: {rule.remedy}."
