@@ -422,7 +422,7 @@ def test_unfitted_use_is_refused(log, tmp_path):
 def test_wrong_features_are_refused(log):
     """A wrong number of columns and missing names are errors that say which."""
     ranker = UnbiasedLambdaMART(**QUICK).fit(log)
-    with pytest.raises(DataError, match="X has 3 features, but the model is expecting 5 features"):
+    with pytest.raises(DataError, match="X has 3 features, but UnbiasedLambdaMART is expecting 5"):
         ranker.predict(np.zeros((2, 3)))
     named = impressions_of(
         random_sessions(np.random.default_rng(0)), np.random.default_rng(0).normal(size=(72, 2)),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import DataError, UsageError
+from unskew.log.arrays import features_from
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
@@ -21,33 +22,34 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "__arrow_c_stream__")
 
 
-def features_of(X: Any, *, categories: Mapping[str, tuple[str, ...]] | None = None) -> Features:
-    """The features of X, row for row.
-
-    Text columns of a data frame become category codes: those of ``categories`` if given, a new
-    category being a missing value, else those found in X. A matrix has columns f0, f1, …
-    """
+def features_of(X: Any) -> Features:
+    """The features of X, row for row; the columns of a matrix are called f0, f1 and so on."""
     if isinstance(X, Features):
         return X
     if isinstance(X, LabelledData | Impressions):
         return X.features
     if is_frame(X):
-        return _frame_features(X, categories)
+        return features_from(X)
     return _matrix_features(X)
 
 
 def aligned(
-    features: Features, names: tuple[str, ...], categories: Mapping[str, tuple[str, ...]]
+    features: Features,
+    names: tuple[str, ...],
+    categories: Mapping[str, tuple[str, ...]],
+    *,
+    model: str = "the model",
 ) -> npt.NDArray[np.floating]:
     """The columns that a model was trained on, in its order and with its category codes.
 
-    Columns f0, f1, … have no names of their own: they are taken by their place.
+    A category that the model has never seen is a missing value. Columns called f0, f1 and so on
+    have no names of their own: they are taken by their place.
     """
     unnamed = tuple(f"f{k}" for k in range(len(features.names)))
     if features.names == names or features.names == unnamed or names == unnamed:
         if len(features.names) != len(names):
             raise DataError(
-                f"X has {len(features.names)} features, but the model is expecting {len(names)} "
+                f"X has {len(features.names)} features, but {model} is expecting {len(names)} "
                 "features as input"
             )
         values, found = features.values, features.names
@@ -105,7 +107,7 @@ def _matrix_features(X: Any) -> Features:
     if values.dtype not in (np.float32, np.float64):
         try:
             values = values.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise DataError(f"X must hold numbers: {error}") from error
     if values.ndim != 2:
         raise DataError(
@@ -128,54 +130,3 @@ def _matrix_features(X: Any) -> Features:
             "NaN, which is a missing value"
         )
     return Features(values, tuple(f"f{k}" for k in range(values.shape[1])))
-
-
-def _frame_features(X: Any, known: Mapping[str, tuple[str, ...]] | None) -> Features:
-    import pyarrow as pa
-
-    table = pa.table(X).drop_columns(_index_columns(X))
-    columns, found = [], {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if _is_text(column.type):
-            wanted = None if known is None else known.get(name, ())
-            codes, found[name] = _codes(column, wanted)
-            columns.append(codes)
-        else:
-            columns.append(_numbers(name, column))
-    values = np.column_stack(columns) if columns else np.empty((table.num_rows, 0))
-    _matrix_features(values)
-    return Features(values, tuple(table.column_names), found)
-
-
-def _index_columns(X: Any) -> list[str]:
-    # pandas adds an index that is more than a row number as a column.
-    import pyarrow as pa
-
-    return [name for name in pa.table(X).column_names if name.startswith("__index_level_")]
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_dictionary(kind) or types.is_string(kind) or types.is_large_string(kind)
-                or types.is_string_view(kind))  # fmt: skip
-
-
-def _codes(
-    column: Any, wanted: tuple[str, ...] | None
-) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
-    texts = column.to_pylist()
-    if wanted is None:
-        wanted = tuple(sorted({str(text) for text in texts if text is not None}))
-    code = {text: float(k) for k, text in enumerate(wanted)}
-    values = [np.nan if text is None else code.get(str(text), np.nan) for text in texts]
-    return np.array(values, dtype=np.float64), wanted
-
-
-def _numbers(name: str, column: Any) -> npt.NDArray[np.float64]:
-    import pyarrow as pa
-
-    try:
-        return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"column {name!r} holds {column.type}, not numbers or text") from error

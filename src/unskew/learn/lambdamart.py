@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -234,11 +235,15 @@ class UnbiasedLambdaMART(BaseEstimator):
     ) -> Impressions:  # fmt: skip
         features = self._fitted_features(X)
         given = {"click": click, "session": session, "query": query, "position": position}
-        columns = {k: column_of(v, k, len(features)) for k, v in given.items()}
+        columns: dict[str, Any] = {k: column_of(v, k, len(features)) for k, v in given.items()}
         for name, values in {"doc": doc, "weight": weight, "context": context}.items():
             if values is not None:
                 columns[name] = column_of(values, name, len(features))
-        return Impressions.from_arrays(features, **columns)
+        data = Impressions.from_arrays(
+            features.values, columns.pop("click"), feature_names=features.names, **columns
+        )
+        named = replace(data.features, categories=features.categories)
+        return replace(data, documents=replace(data.documents, features=named))
 
     def _fitted_features(self, X: Any) -> Features:
         features = features_of(X)
@@ -286,6 +291,8 @@ class UnbiasedLambdaMART(BaseEstimator):
                 "or as a second table, read_log(…, features=…)"
             )
         values = data.features.values
+        if len(values) == 1:
+            raise DataError("the log has one sample only: a ranking needs two documents or more")
         first = values[:1]
         if not np.any((values != first) & ~(np.isnan(values) & np.isnan(first))):
             raise DataError("every feature has the same value in all documents: nothing to rank by")
@@ -433,5 +440,5 @@ class UnbiasedLambdaMART(BaseEstimator):
     def _values(self, X: Any) -> npt.NDArray[np.floating]:
         if hasattr(self, "feature_names_in_") and is_frame(X):
             validate_data(self, X, skip_check_array=True, reset=False)
-        features = features_of(X, categories=self.categories_)
-        return aligned(features, self.feature_names_, self.categories_)
+        features = features_of(X)
+        return aligned(features, self.feature_names_, self.categories_, model=type(self).__name__)
