@@ -13,11 +13,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unskew.bias.position_bias import PositionBias as PositionBias
     from unskew.errors import DataError as DataError
     from unskew.errors import MissingDependencyError as MissingDependencyError
     from unskew.errors import StoreError as StoreError
     from unskew.errors import UnskewError as UnskewError
     from unskew.errors import UsageError as UsageError
+    from unskew.learn.lambdamart import UnbiasedLambdaMART as UnbiasedLambdaMART
     from unskew.loading import load as load
     from unskew.log.features import Features as Features
     from unskew.log.impressions import Impressions as Impressions
@@ -38,6 +40,8 @@ _HOME = {
     "Features": "unskew.log.features",
     "Impressions": "unskew.log.impressions",
     "LabelledData": "unskew.log.labelled",
+    "PositionBias": "unskew.bias.position_bias",
+    "UnbiasedLambdaMART": "unskew.learn.lambdamart",
     "load": "unskew.loading",
     "read_labels": "unskew.log.read",
     "read_log": "unskew.log.read",

@@ -12,7 +12,10 @@ from unskew.store import read_kind
 __all__ = ["load"]
 
 # Each kind of folder and the module whose function ``load`` reads it.
-_LOADERS = {"impressions": "unskew.log.saved"}
+_LOADERS = {
+    "impressions": "unskew.log.saved",
+    "UnbiasedLambdaMART": "unskew.learn.model_folder",
+}
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -1,0 +1,1 @@
+"""How much a position distorts a click; one estimator per file."""

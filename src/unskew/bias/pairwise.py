@@ -1,0 +1,54 @@
+"""Pairwise Debiasing: the closed-form update of both bias curves, given the losses per position.
+
+    t_plus[k]  = (loss_plus[k]  / loss_plus[1])  ** (1 / (p + 1))
+    t_minus[k] = (loss_minus[k] / loss_minus[1]) ** (1 / (p + 1))
+
+where loss_plus[k] sums the losses of the pairs whose clicked result stood at k, each divided by
+the bias of its unclicked one, and loss_minus[k] those whose unclicked result stood at k, each
+divided by the bias of its clicked one. Both are taken with the biases of the round before.
+
+Where the paper is silent:
+
+- A position without any loss on a side (no pair has its clicked, or unclicked, result there) says
+  nothing about its bias there: it keeps the value it had.
+- If position 1 has no loss on a side, the topmost position that has one is the reference.
+- A bias is kept between 1 / LIMIT and LIMIT, because a loss that falls makes a weight grow, which
+  makes the loss fall further: at p = 0 nothing else stops this.
+
+None of the three touches a run in which every position has losses and no bias leaves those bounds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import UsageError
+
+__all__ = ["LIMIT", "check_p", "updated_curve"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# No click log we know of has a position a thousand times less likely to be clicked for its place
+# alone; a bias beyond this bound is the feedback loop described above.
+LIMIT = 1000.0
+
+
+def check_p(p: float) -> float:
+    """The regularisation exponent, or an error that says what it must be."""
+    if not (np.isfinite(p) and p >= 0):
+        raise UsageError(f"p must be 0 or higher (0 regularises least), got {p}")
+    return float(p)
+
+
+def updated_curve(loss: FloatArray, previous: FloatArray, p: float) -> FloatArray:
+    """One side of the update: losses per position and the side's previous curve -> its next."""
+    seen = (loss > 0) & np.isfinite(loss)
+    curve = previous.copy()
+    if seen.any():
+        reference = loss[np.argmax(seen)]
+        with np.errstate(over="ignore"):
+            ratio = (loss[seen] / reference) ** (1.0 / (p + 1.0))
+        curve[seen] = np.clip(ratio, 1.0 / LIMIT, LIMIT)
+    curve[0] = 1.0
+    return curve

@@ -1,0 +1,148 @@
+"""PositionBias: how much a position distorts a click and the lack of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import UsageError
+
+__all__ = ["PositionBias"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PositionBias:
+    """The two bias curves of the paper over positions 1 to K, relative to position 1.
+
+    A click at position k is ``t_plus[k - 1]`` times as likely as relevance there, a missing click
+    ``t_minus[k - 1]`` times as likely as irrelevance, both relative to position 1. Positions
+    beyond K share the last entry.
+
+    Attributes
+    ----------
+    t_plus
+        The bias of clicked results; the first entry is 1.
+    t_minus
+        The bias of unclicked results; the first entry is 1.
+
+    """
+
+    t_plus: FloatArray
+    t_minus: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("t_plus", "t_minus"):
+            object.__setattr__(self, name, _checked_curve(getattr(self, name), name))
+        if len(self.t_plus) != len(self.t_minus):
+            raise UsageError(
+                f"t_plus and t_minus must cover the same positions: got {len(self.t_plus)} and "
+                f"{len(self.t_minus)} entries"
+            )
+
+    @classmethod
+    def none(cls, n_positions: int) -> PositionBias:
+        """No bias at all: 1 everywhere, which is where the paper's algorithm starts."""
+        return cls(np.ones(n_positions), np.ones(n_positions))
+
+    @classmethod
+    def from_propensities(cls, propensity: npt.ArrayLike) -> PositionBias:
+        """The bias that examination probabilities imply: the clicked side alone is corrected.
+
+        ``t_plus`` is the propensity relative to the first position's, ``t_minus`` is 1.
+        """
+        values = _checked_values(propensity, "propensity")
+        return cls(values / values[0], np.ones(len(values)))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> PositionBias:
+        """The inverse of `to_dict`."""
+        missing = {"t_plus", "t_minus"} - set(content)
+        if missing:
+            raise UsageError(f"a position bias needs t_plus and t_minus: missing {sorted(missing)}")
+        return cls(np.asarray(content["t_plus"]), np.asarray(content["t_minus"]))
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Plain lists, for JSON; every digit survives."""
+        return {"t_plus": self.t_plus.tolist(), "t_minus": self.t_minus.tolist()}
+
+    def __len__(self) -> int:
+        return len(self.t_plus)
+
+    def __repr__(self) -> str:
+        return f"PositionBias(t_plus={_short(self.t_plus)}, t_minus={_short(self.t_minus)})"
+
+    def __str__(self) -> str:
+        from unskew.report.terminal import curves
+
+        return curves({"t_plus": self.t_plus.tolist(), "t_minus": self.t_minus.tolist()})
+
+    def equals(self, other: PositionBias, *, tolerance: float = 0.0) -> bool:
+        """Whether both have the same curves, each entry within ``tolerance``."""
+        return len(self) == len(other) and bool(
+            np.all(np.abs(self.t_plus - other.t_plus) <= tolerance)
+            and np.all(np.abs(self.t_minus - other.t_minus) <= tolerance)
+        )
+
+    def clipped(self, minimum: float) -> PositionBias:
+        """No entry below ``minimum``: the usual bound on how much one click may weigh."""
+        if not 0 < minimum <= 1:
+            raise UsageError(f"minimum must lie above 0 and at most at 1, got {minimum}")
+        return PositionBias(np.maximum(self.t_plus, minimum), np.maximum(self.t_minus, minimum))
+
+    def smoothed(self) -> PositionBias:
+        """Each entry beyond the first becomes the geometric mean of itself and its neighbours.
+
+        Biases are ratios, so their logarithms are averaged. The first entry stays the reference.
+        """
+        return PositionBias(_smooth(self.t_plus), _smooth(self.t_minus))
+
+    def resized(self, n_positions: int) -> PositionBias:
+        """The same bias over another number of positions, the last entry repeated or cut."""
+        if n_positions < 1:
+            raise UsageError(f"n_positions must be at least 1, got {n_positions}")
+        entry = np.minimum(np.arange(n_positions), len(self) - 1)
+        return PositionBias(self.t_plus[entry], self.t_minus[entry])
+
+
+def _checked_values(values: npt.ArrayLike, name: str) -> FloatArray:
+    array = np.array(values, dtype=np.float64)
+    if array.ndim != 1 or not len(array):
+        raise UsageError(
+            f"{name} must be a list of numbers, one per position: got shape {array.shape}"
+        )
+    bad = np.flatnonzero(~np.isfinite(array) | (array <= 0))
+    if len(bad):
+        raise UsageError(
+            f"{name} must be above 0 and finite at every position: position {bad[0] + 1} has "
+            f"{array[bad[0]]}"
+        )
+    return array
+
+
+def _checked_curve(values: npt.ArrayLike, name: str) -> FloatArray:
+    array = _checked_values(values, name)
+    if array[0] != 1.0:
+        raise UsageError(
+            f"{name} must be 1 at position 1, which is the reference: got {array[0]}; divide the "
+            "curve by its first entry"
+        )
+    array.flags.writeable = False
+    return array
+
+
+def _smooth(curve: FloatArray) -> FloatArray:
+    logs = np.log(curve)
+    padded = np.concatenate((logs, logs[-1:]))
+    means = np.convolve(padded, np.ones(3) / 3, mode="valid") if len(logs) > 1 else logs[:0]
+    return np.exp(np.concatenate(([0.0], means)))
+
+
+def _short(curve: FloatArray) -> str:
+    shown = ", ".join(f"{value:.3g}" for value in curve[:10])
+    return f"[{shown}{', …' if len(curve) > 10 else ''}]"

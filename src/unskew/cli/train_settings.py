@@ -1,0 +1,65 @@
+"""The settings of a training run: the command line over a TOML file over the defaults."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from unskew.errors import DataError, UsageError
+
+__all__ = ["debias_of", "ranker_settings", "read_config"]
+
+# What --config may hold besides the settings of UnbiasedLambdaMART.
+_NOT_SETTINGS = {"n_jobs", "verbose"}
+
+
+def read_config(path: str | None) -> dict[str, Any]:
+    """The settings in a TOML file; {} without one."""
+    if path is None:
+        return {}
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not TOML: {error}") from error
+
+
+def ranker_settings(
+    config: dict[str, Any], given: dict[str, Any], assignments: list[str]
+) -> dict[str, Any]:
+    """The arguments of UnbiasedLambdaMART: options that were given win over the file."""
+    settings = {name: value for name, value in config.items() if name not in _NOT_SETTINGS}
+    nested = [name for name, value in settings.items() if isinstance(value, dict)]
+    if nested:
+        raise UsageError(f"--config: settings stand at the top, found the section(s) {nested}")
+    settings.update((name, value) for name, value in given.items() if value is not None)
+    settings.update(_assignment(text) for text in assignments)
+    if "debias" in settings:
+        settings["debias"] = debias_of(settings["debias"])
+    return settings
+
+
+def debias_of(value: Any) -> Any:
+    """The debias setting as text: a name, "none", or propensities separated by commas."""
+    if not isinstance(value, str) or value in {"pairwise", "clicked"}:
+        return value
+    if value in {"none", "None"}:
+        return None
+    try:
+        return [float(part) for part in value.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"--debias must be pairwise, clicked, none, or propensities such as 0.68,0.61,0.48: "
+            f"got {value!r}"
+        ) from None
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """``name=value`` with the value as TOML writes it; anything else is text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"--set needs name=value, got {text!r}")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value.strip()

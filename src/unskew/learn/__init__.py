@@ -1,0 +1,1 @@
+"""Rankers: each learns from Impressions and a bias estimate."""

@@ -1,0 +1,102 @@
+"""The settings of a ranker: what each may be, and what some of them mean for a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from unskew.bias.pairwise import check_p
+from unskew.bias.position_bias import PositionBias
+from unskew.errors import UsageError
+from unskew.learn.boosters import BOOSTERS
+from unskew.learn.objective import DEBIASED_SIDES
+
+__all__ = ["check_settings", "seed_of", "starting_bias"]
+
+
+def _whole(smallest: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, Integral) and int(value) >= smallest
+
+
+def _above_zero(value: Any) -> bool:
+    return isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0
+
+
+def _share(value: Any) -> bool:
+    return isinstance(value, Real) and 0 < float(value) <= 1
+
+
+def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or check(value)
+
+
+# Each setting, what it must be in words, and whether a value is that.
+_RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+    ("sigma", "a number above 0", _above_zero),
+    ("n_estimators", "a whole number, 1 or higher", _whole(1)),
+    ("learning_rate", "a number above 0", _above_zero),
+    ("num_leaves", "a whole number, 2 or higher", _whole(2)),
+    ("feature_fraction", "a share above 0, at most 1", _share),
+    ("bagging_fraction", "a share above 0, at most 1", _share),
+    ("min_data_in_leaf", "a whole number, 1 or higher, or None", _or_none(_whole(1))),
+    ("min_sum_hessian_in_leaf", "a number above 0", _above_zero),
+    ("n_positions", "a whole number, 1 or higher, or None", _or_none(_whole(1))),
+    ("early_stopping_rounds", "a whole number, 1 or higher, or None", _or_none(_whole(1))),
+    ("ndcg_at", "a whole number, 1 or higher", _whole(1)),
+    ("n_jobs", "a whole number, 1 or higher, or None", _or_none(_whole(1))),
+    ("verbose", "0 (silent) or 1", _whole(0)),
+)
+
+
+def check_settings(ranker: Any) -> None:
+    """Refuse a setting that makes no sense, by its name."""
+    if not isinstance(ranker.p, Real):
+        raise UsageError(f"p must be 0 or higher, got {ranker.p!r}")
+    check_p(float(ranker.p))
+    for name, required, holds in _RULES:
+        value = getattr(ranker, name)
+        if not holds(value):
+            raise UsageError(f"{name} must be {required}, got {value!r}")
+    if ranker.booster not in BOOSTERS:
+        raise UsageError(f"booster must be one of {sorted(BOOSTERS)}, got {ranker.booster!r}")
+    if isinstance(ranker.debias, str) and ranker.debias not in DEBIASED_SIDES:
+        raise UsageError(
+            f'debias must be "pairwise", "clicked", None, a PositionBias or an array of '
+            f"propensities, got {ranker.debias!r}"
+        )
+
+
+def starting_bias(
+    debias: Any, n_positions: int, earlier: PositionBias | None
+) -> tuple[PositionBias, tuple[bool, bool]]:
+    """The bias that training starts from, and which of its curves are learned."""
+    if isinstance(debias, PositionBias):
+        return debias.resized(n_positions), (False, False)
+    if debias is None:
+        return PositionBias.none(n_positions), (False, False)
+    if isinstance(debias, str):
+        start = PositionBias.none(n_positions) if earlier is None else earlier.resized(n_positions)
+        return start, DEBIASED_SIDES[debias]
+    given = PositionBias.from_propensities(debias)
+    if len(given) != n_positions:
+        raise UsageError(
+            f"debias has {len(given)} propensities, but the log has {n_positions} positions: give "
+            "one for each, or a PositionBias, whose last entry stands for all further positions"
+        )
+    return given, (False, False)
+
+
+def seed_of(random_state: Any) -> int | None:
+    """A seed out of what scikit-learn and NumPy call a random state."""
+    if random_state is None or isinstance(random_state, Integral):
+        return None if random_state is None else int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise UsageError(
+        f"random_state must be a whole number, a NumPy generator or None, got {random_state!r}"
+    )

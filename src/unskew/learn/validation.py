@@ -1,0 +1,109 @@
+"""Held-out data that is watched during training: relevance labels, or clicks."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.bias.position_bias import PositionBias
+from unskew.errors import DataError, UsageError
+from unskew.learn.objective import PairwiseObjective
+from unskew.log.features import Features
+from unskew.log.impressions import Impressions
+from unskew.log.labelled import LabelledData
+from unskew.log.statistics import discount, gain, pair_statistics
+
+__all__ = ["ClickValidation", "LabelValidation", "Validation", "mean_ndcg", "validation_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Validation(Protocol):
+    """Held-out rows, and one number that says how well they are ranked."""
+
+    name: str
+    higher_is_better: bool
+    features: Features
+
+    def measure(self, score: FloatArray, bias: PositionBias) -> float:
+        """The quality of these scores of the held-out rows, given the present bias."""
+
+
+def mean_ndcg(
+    score: FloatArray, relevance: FloatArray, offsets: npt.NDArray[np.int64], k: int
+) -> float:
+    """Mean NDCG@k over the queries with a relevant document; equal scores keep the given order."""
+    sizes = np.diff(offsets)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(query)) - np.repeat(offsets[:-1], sizes)
+    weight = np.where(place < k, discount(place + 1), 0.0)
+    gains = gain(relevance)
+    by_score = gains[np.lexsort((-score, query))]
+    by_gain = gains[np.lexsort((-gains, query))]
+    dcg = np.bincount(query, weights=by_score * weight, minlength=len(sizes))
+    ideal = np.bincount(query, weights=by_gain * weight, minlength=len(sizes))
+    counted = ideal > 0
+    return float(np.mean(dcg[counted] / ideal[counted])) if counted.any() else 0.0
+
+
+class LabelValidation:
+    """NDCG@k on relevance labels."""
+
+    higher_is_better = True
+
+    def __init__(self, data: LabelledData, k: int) -> None:
+        if not (data.relevance > 0).any():
+            raise DataError("validation labels must hold a relevant document: every grade is 0")
+        self.name = f"ndcg@{k}"
+        self.features = data.features
+        self._data, self._k = data, k
+
+    def measure(self, score: FloatArray, bias: PositionBias) -> float:
+        """Mean NDCG@k."""
+        return mean_ndcg(score, self._data.relevance, self._data.offsets, self._k)
+
+
+class ClickValidation:
+    """The debiased pairwise loss on held-out clicks: a mean over pairs by their debiased weight."""
+
+    higher_is_better = False
+    name = "click loss"
+
+    def __init__(self, data: Impressions, *, n_positions: int, sigma: float) -> None:
+        pairs = pair_statistics(data)
+        if not len(pairs):
+            raise DataError("validation clicks hold no pair of a clicked and an unclicked result")
+        self.features = data.features
+        self._objective = PairwiseObjective(
+            data.pages, pairs, n_documents=len(data.documents),
+            bias=PositionBias.none(n_positions), sigma=sigma,
+        )  # fmt: skip
+        position = np.minimum(data.pages.position, n_positions) - 1
+        start = np.repeat(data.pages.offsets[:-1], np.diff(pairs.offsets))
+        self._mass = np.zeros((n_positions, n_positions))
+        places = position[start + pairs.slot_i], position[start + pairs.slot_j]
+        np.add.at(self._mass, places, pairs.weight)
+
+    def measure(self, score: FloatArray, bias: PositionBias) -> float:
+        """The weighted mean of the loss: biases that fall all together must not raise it."""
+        self._objective.bias = bias
+        weight = float(np.sum(self._mass / np.outer(bias.t_plus, bias.t_minus)))
+        return self._objective.loss(score) / weight
+
+
+def validation_of(
+    data: LabelledData | Impressions | None, *, n_positions: int, sigma: float, k: int
+) -> Validation | None:
+    """What watches over that data."""
+    if data is None:
+        return None
+    if isinstance(data, LabelledData):
+        return LabelValidation(data, k)
+    if isinstance(data, Impressions):
+        return ClickValidation(data, n_positions=n_positions, sigma=sigma)
+    raise UsageError(
+        f"validation must be LabelledData or Impressions, got {type(data).__name__}: make one with "
+        "LabelledData.from_rows or Impressions.from_arrays"
+    )
