@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +10,6 @@ import pytest
 from unskew.datasets import DATASETS, read_dataset
 from unskew.datasets.folders import LAYOUTS
 from unskew.errors import DataError, UsageError
-
-DATA = Path(os.environ.get("UNSKEW_DATA", Path(__file__).parents[2] / "../shared/data"))
 
 
 def write(path, query, *, grade=1, features=2, zipped=False):
@@ -121,10 +117,9 @@ class TestErrors:
             read_dataset(tmp_path, name="mq2008")
 
 
-@pytest.mark.skipif(not (DATA / "mq2008").is_dir(), reason="MQ2008 is not at UNSKEW_DATA")
-def test_mq2008():
+def test_mq2008(real_data):
     """The real MQ2008: 784 queries in five folds that never share a query."""
-    folds = [read_dataset(DATA / "mq2008", name="mq2008", fold=k) for k in range(1, 6)]
+    folds = [read_dataset(real_data / "mq2008", name="mq2008", fold=k) for k in range(1, 6)]
     parts = [(f.train, f.validation, f.test) for f in folds]
     assert [sum(p.n_queries for p in three) for three in parts] == [784] * 5
     assert {sum(len(p) for p in three) for three in parts} == {15_211}
