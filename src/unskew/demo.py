@@ -122,6 +122,7 @@ def _train(
             n_estimators=setting.n_estimators,
             learning_rate=setting.learning_rate,
             random_state=seed,
+            n_jobs=1,  # a second thread gains little here, and loses much on a busy machine
             **options,  # type: ignore[arg-type]
         )
 
