@@ -47,7 +47,7 @@ def _ticks(low: float, high: float) -> list[float]:
     """Five round values or so between the limits."""
     span = max(high - low, 1e-9)
     step = 10.0 ** floor(log10(span))
-    step *= min((m for m in (0.1, 0.2, 0.5, 1.0) if span / (step * m) <= 6), default=1.0)
+    step *= min((m for m in (0.1, 0.2, 0.5, 1.0, 2.0) if span / (step * m) <= 6), default=2.0)
     first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
     return [step * k for k in range(first, last + 1)]
 
