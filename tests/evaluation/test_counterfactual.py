@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 
@@ -163,6 +164,15 @@ class TestByHand:
             for data in (weighted, build(twice))
         )
         assert one == pytest.approx(two)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Small logs gain nothing from threads, and lose much on a busy machine."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
 
 
 POLICIES = {
