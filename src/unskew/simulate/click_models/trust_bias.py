@@ -19,12 +19,12 @@ class TrustBiasModel(AffineModel):
 
     P(click) = k^-theta * (hit[k] * r + false[k] * (1 - r)), with r the relevance probability,
     hit[k] = 1 - (min(k, 20) + 1) / 100 and false[k] = trust / min(k, 10): Agarwal et al., WWW 2019,
-    with the values of Vardasbi, Oosterhuis and de Rijke, CIKM 2020.
+    with the values of Vardasbi, de Rijke and Markov, SIGIR 2021.
     """
 
     name: ClassVar[str] = "trust"
     meaning: ClassVar[str] = "position-based with trust bias: high positions look relevant"
-    reference: ClassVar[str] = "Agarwal et al., WWW 2019; Vardasbi et al., CIKM 2020"
+    reference: ClassVar[str] = "Agarwal et al., WWW 2019; Vardasbi et al., SIGIR 2021"
 
     epsilon: float = parameter(0.0, "relevance probability of grade 0", low=0, high=1)
     theta: float = parameter(1.0, "severity of position bias; 0 is none", low=0)

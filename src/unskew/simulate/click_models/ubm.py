@@ -33,8 +33,8 @@ GAMMAS = (
 class UserBrowsingModel(ClickModel):
     """A result at k, the last click d positions above, is examined with ``gamma[k, d] ** theta``.
 
-    The default gammas are those that Dupret and Piwowarski fitted to a web search log. Below
-    position 10 the last row continues, and distances beyond it keep its farthest value.
+    The gammas are those that simulations with this model commonly use. Below position 10 the last
+    row continues, and distances beyond it keep its farthest value.
     """
 
     name: ClassVar[str] = "ubm"
