@@ -17,7 +17,7 @@ __all__ = ["run"]
 
 
 def run(
-    out: Annotated[Path, typer.Option("--output", "-o", help="The folder for report.html.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for report.html.")] = Path(
         "demo"
     ),
     seed: Annotated[int, typer.Option(help="Another seed, another world.", min=0)] = 1,

@@ -24,7 +24,7 @@ def run(
     data: Annotated[
         str, typer.Argument(help="A LETOR file or table, the folder of a dataset, or 'generated'.")
     ],
-    out: Annotated[Path, typer.Option("--output", "-o", help="The log: a Parquet file.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The log: a Parquet file.")],
     sessions: Annotated[int, typer.Option(help="How many sessions.", min=1)] = 165_660,
     seed: Annotated[int, typer.Option(help="Same seed, same log.", min=0)] = 1,
     model: Annotated[

@@ -40,7 +40,9 @@ class ShownPages:
 def _draw_queries(key, first, cumulative, query):  # type: ignore[no-untyped-def]
     for s in prange(len(query)):
         _, u = uniform(open_stream(key, first + s))
-        query[s] = np.searchsorted(cumulative, u * cumulative[-1], side="right")
+        # Rounding may lift the largest product to the total itself.
+        found = np.searchsorted(cumulative, u * cumulative[-1], side="right")
+        query[s] = min(found, len(cumulative) - 1)
 
 
 @njit(cache=True, nogil=True, parallel=True)

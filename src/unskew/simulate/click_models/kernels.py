@@ -32,7 +32,8 @@ def draw_contexts(key, first, cumulative, context):  # type: ignore[no-untyped-d
     """Draw each session's context."""
     for s in prange(len(context)):
         _, u = uniform(open_stream(key, first + s))
-        context[s] = np.searchsorted(cumulative, u * cumulative[-1], side="right")
+        found = np.searchsorted(cumulative, u * cumulative[-1], side="right")
+        context[s] = min(found, len(cumulative) - 1)
 
 
 @njit(cache=True, nogil=True, parallel=True)
