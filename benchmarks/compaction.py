@@ -78,7 +78,9 @@ def scan_seconds(file: Path, memory_limit: str | None) -> float:
 
 def measure(file: Path, memory_limit: str | None) -> dict[str, object]:
     """Scan and compact in turn, and keep the median of each."""
-    unskew.read_log(pa.table({name: [1] for name in COLUMNS}))  # compiles, or loads what was compiled
+    unskew.read_log(
+        pa.table({name: [1] for name in COLUMNS})
+    )  # compiles, or loads what was compiled
     scans, compactions = [], []
     data = None
     for _ in range(REPEATS):
