@@ -68,8 +68,9 @@ def generate(file: Path, n_sessions: int, *, scattered: bool, seed: int = 1) -> 
 
 def scan_seconds(file: Path, memory_limit: str | None) -> float:
     """DuckDB reads every value of the same columns and keeps only sums."""
-    config = {"memory_limit": memory_limit} if memory_limit else {}
-    connection = duckdb.connect(config=config)
+    connection = duckdb.connect()
+    if memory_limit:
+        connection.execute(f"SET memory_limit = '{memory_limit}'")
     sums = ", ".join(f"sum({name})" for name in COLUMNS)
     start = time.perf_counter()
     connection.sql(f"SELECT {sums} FROM '{file}'").fetchall()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def main() -> None:
     n = int(parser.parse_args().rows * 1e6) // RESULTS * RESULTS
     rng = np.random.default_rng(1)
     X = rng.normal(size=(n // 20, FEATURES))[rng.integers(0, n // 20, n)]
-    log = {
+    log: dict[str, Any] = {
         "click": rng.random(n) < 0.1,
         "session": np.repeat(np.arange(n // RESULTS), RESULTS),
         "query": np.zeros(n, dtype=np.int64),
