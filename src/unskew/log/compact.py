@@ -15,22 +15,24 @@ import numpy.typing as npt
 
 from unskew.log.features import Features
 from unskew.log.grouping import (
-    EMPTY,
-    HEAD,
-    RowTable,
     SessionRows,
     encode_pages,
     encode_patterns,
+    order_ragged,
+    split_pages,
+)
+from unskew.log.impressions import Documents, Impressions, Pages, Patterns
+from unskew.log.interning import (
+    EMPTY,
+    HEAD,
+    RowTable,
     hash_rows,
     intern_records,
     intern_rows,
-    order_ragged,
     rehash,
-    split_pages,
     split_records,
     tally,
 )
-from unskew.log.impressions import Documents, Impressions, Pages, Patterns
 from unskew.log.keys import KeyCoder, decode_categories
 from unskew.log.schema import Kind
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unskew.log.compact import NO_CONTEXT, Batch, Compactor, HashTable
-from unskew.log.grouping import mark_seen
 from unskew.log.impressions import Impressions
+from unskew.log.interning import mark_seen
 from unskew.log.keys import KeyCoder
 from unskew.log.plan import FeaturePlan, feature_matrix, key_sql, number_sql
 from unskew.log.read_ahead import read_ahead
