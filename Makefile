@@ -32,7 +32,7 @@ bench: $(READY) ## Run every benchmark in its small mode
 	done
 
 docs: $(READY) ## Build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 clean: ## Remove everything that was made, the virtual environment too
