@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import typer
 from unskew.cli.app import COMMANDS, app
 from unskew.log.schema import RULES, Kind
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 
 
 def test_every_problem_is_explained() -> None:
@@ -38,3 +40,20 @@ def test_every_option_of_reading_is_listed(command: str) -> None:
         if option.startswith("--") and f"`{option}" not in page
     ]  # fmt: skip
     assert not missing
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_to_files_lead_somewhere(name: str) -> None:
+    """Every relative link in the documents at the root leads to a file that is there."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?://)([^)#]+)", text)
+    assert not [link for link in links if not (ROOT / link).is_file()]
+
+
+def test_every_target_is_in_the_help() -> None:
+    """The Makefile explains every target that it promises."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    promised = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert promised is not None
+    explained = re.findall(r"^(\w+):.*## ", text, re.MULTILINE)
+    assert promised.group(1).split() == explained
