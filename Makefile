@@ -6,8 +6,16 @@ BIN := .venv/bin
 READY := .venv/.ready
 ARGS ?=
 
+# What makes each benchmark small; one without a line here is small by itself.
+BENCHMARKS := $(sort $(basename $(notdir $(wildcard benchmarks/[a-z]*.py))))
+SMALL_compaction := --sessions 0.1
+SMALL_recognition := --rows 0.1
+SMALL_train_vs_peers := --queries 200 --trees 20 --sessions 10 --runs 1
+SMALL_quality_mq2008 := --sessions 10 --seeds 1
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 .PHONY: help demo test lint types bench docs clean
 
 help: ## Show what there is to make
@@ -26,10 +34,10 @@ lint: $(READY) ## Check style and formatting
 types: $(READY) ## Check types
 	$(BIN)/mypy src $(wildcard benchmarks)
 
-bench: $(READY) ## Run every benchmark in its small mode
-	@set -e; for script in $(sort $(wildcard benchmarks/*.py)); do \
-	  echo "$$script"; $(BIN)/python "$$script" --small; \
-	done
+bench: $(addprefix bench-,$(BENCHMARKS)) ## Run every benchmark in its small mode
+
+bench-%: $(READY)
+	$(BIN)/python benchmarks/$*.py $(SMALL_$*)
 
 docs: $(READY) ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
