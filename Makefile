@@ -1,0 +1,61 @@
+# Every target works on a fresh machine that has nothing but Python 3.11 or newer: the first one to
+# run makes a virtual environment in .venv and installs the package into it with its tools.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+READY := .venv/.ready
+ARGS ?=
+
+# What makes each benchmark small; one without a line here is small by itself.
+BENCHMARKS := $(sort $(basename $(notdir $(wildcard benchmarks/[a-z]*.py))))
+SMALL_compaction := --sessions 0.1
+SMALL_recognition := --rows 0.1
+SMALL_train_vs_peers := --queries 200 --trees 20 --sessions 10 --runs 1
+SMALL_quality_mq2008 := --sessions 10 --seeds 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test lint types bench docs clean
+
+help: ## Show what there is to make
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## Learn from simulated clicks and show what debiasing gains
+	$(BIN)/unskew demo $(ARGS)
+
+test: lint types ## Check style and types, then run every test and every code block of the docs
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(READY) ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY) ## Check types
+	$(BIN)/mypy src $(wildcard benchmarks)
+
+bench: $(addprefix bench-,$(BENCHMARKS)) ## Run every benchmark in its small mode
+
+bench-%: $(READY)
+	$(BIN)/python benchmarks/$*.py $(SMALL_$*)
+
+docs: $(READY) ## Build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+clean: ## Remove everything that was made, the virtual environment too
+	rm -rf .venv build dist site demo .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Installed anew when the requirements change.
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed, and no python3 was found" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed, but $(PYTHON) is $$($(PYTHON) --version 2>&1);" \
+	       "name another with make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make virtual environments: install its venv package" \
+	       "(python3-venv on Debian and Ubuntu)" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

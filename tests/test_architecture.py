@@ -1,0 +1,237 @@
+"""What may import what: the rooms of the house and the doors between them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "unskew"
+
+# Leaves know nothing of the rest of the house, except where one leaf stands on another.
+LEAVES = {
+    "errors": set(),
+    "progress": set(),
+    "report.terminal": set(),
+    "store": {"errors"},
+}
+
+# Each room and the rooms it may import, beside itself and the leaves. A room is a module or package of
+# ``unskew``; a dotted name is a part of a room with a rule of its own.
+ROOMS = {
+    "log": set(),
+    "bias": {"log"},
+    "learn": {"log", "bias"},
+    "datasets": {"log"},
+    "simulate": {"log", "datasets"},
+    "evaluation": {"log", "bias"},
+    "report": {"log", "bias", "evaluation"},
+}
+
+# The doors of the house: the command line may import everything, nobody imports the command line.
+# `unskew` itself names what is public, `loading` what can be loaded; both import on first use.
+FRONT = {"cli", "loading", "__init__"}
+
+# Inside the package its root offers the version and nothing else.
+OFFERED_BY_ROOT = {"__version__"}
+
+EXTRAS = {
+    "dask", "distributed", "ibis", "matplotlib", "onnx", "onnxmltools", "onnxruntime", "pandas",
+    "plotly", "polars", "pyspark", "skl2onnx", "starlette", "torch", "uvicorn", "xgboost",
+}  # fmt: skip
+
+SLOW_TO_IMPORT = {"duckdb", "lightgbm", "numba", "pyarrow", "sklearn"}
+
+TEXT = {".cfg", ".html", ".in", ".ini", ".json", ".md", ".py", ".toml", ".txt", ".yaml", ".yml", ""}
+MACHINE_PATH = re.compile(r"(?<![\w.:/-])/(?:work|root|home/\w+|Users/\w+)/")
+TICKET = re.compile(r"\bissue\s*#?\s*\d", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement's target: where it stands and what it names."""
+
+    importer: str
+    target: str
+    line: int
+    at_module_level: bool
+
+    def __str__(self) -> str:
+        return f"{self.importer}, line {self.line}: imports {self.target}"
+
+
+def test_every_room_has_a_rule() -> None:
+    """A module or package that is new in the house has a row in the table of rooms."""
+    present = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or _is_package(path)}
+    assert present <= {*LEAVES, *ROOMS, *FRONT}, "give the new room a row in ROOMS"
+
+
+def test_rules_have_no_cycle() -> None:
+    """The table itself lets data flow one way only: no two rooms can import each other."""
+    order = list(TopologicalSorter({**LEAVES, **ROOMS}).static_order())
+    assert order.index("log") < order.index("bias") < order.index("learn")
+
+
+def test_rooms_import_what_they_may() -> None:
+    """A module imports its own room, leaves, and the rooms to its left; lazy imports count too."""
+    wrong = [str(found) for found in _imports() if not _allowed(found)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_rooms_do_not_import_each_other() -> None:
+    """The imports that are really there have no cycle between rooms."""
+    graph: dict[str, set[str]] = {}
+    for found in _imports():
+        room, target = _room(found.importer), _room(_inside(found.target))
+        if room not in FRONT and target != room and _inside(found.target):
+            graph.setdefault(room, set()).add(target)
+    TopologicalSorter(graph).prepare()
+
+
+def test_extras_load_when_used() -> None:
+    """Optional dependencies are imported inside functions, never at the top of a module."""
+    wrong = [
+        str(found)
+        for found in _imports()
+        if found.at_module_level and found.target.partition(".")[0] in EXTRAS
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_import_is_light() -> None:
+    """``import unskew`` loads no optional dependency and nothing that is slow to import."""
+    listing = "import sys, unskew; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", listing], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert "unskew" in loaded
+    assert not (EXTRAS | SLOW_TO_IMPORT) & set(loaded)
+
+
+@pytest.mark.parametrize(
+    ("code", "target"),
+    [
+        ("from unskew.cli.app import main", "unskew.cli.app"),
+        ("def f():\n    import unskew.cli", "unskew.cli"),
+        ("from unskew import cli", "unskew.cli"),
+        ("from unskew import read_log", "unskew.read_log"),
+        ("from . import lambdamart\nfrom .. import cli", "unskew.cli"),
+        ("from ..cli import app", "unskew.cli.app"),
+        ("from unskew.cli import main", "unskew.cli"),
+    ],
+)
+def test_every_way_to_import_is_seen(code: str, target: str) -> None:
+    """However an import is written, the rules see what it names and refuse it to a lower room."""
+    found = [entry for entry in _imports_of(code, "learn.training") if entry.target == target]
+    assert found
+    assert not any(_allowed(entry) for entry in found)
+
+
+def test_text_names_no_machine() -> None:
+    """No tracked file names a path of somebody's machine or the number of a ticket."""
+    wrong = [
+        f"{path.relative_to(ROOT)}, line {number}: {line.strip()[:80]}"
+        for path in _tracked()
+        if path.suffix in TEXT and path.is_file()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if MACHINE_PATH.search(line) or TICKET.search(line)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _is_package(path: Path) -> bool:
+    return (path / "__init__.py").is_file()
+
+
+def _imports() -> list[Import]:
+    """Every import of the source tree."""
+    return [
+        found
+        for path in sorted(SOURCE.rglob("*.py"))
+        for found in _imports_of(path.read_text(encoding="utf-8"), _module(path))
+    ]
+
+
+def _module(path: Path) -> str:
+    """The dotted name of a source file below ``unskew``; a package's own file ends in __init__."""
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+
+
+def _imports_of(code: str, importer: str) -> Iterator[Import]:
+    tree = ast.parse(code)
+    lazy = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _is_type_checking(node)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        for target in _targets(node, importer):
+            yield Import(importer, target, node.lineno, id(node) not in lazy)
+
+
+def _is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def _targets(node: ast.AST, importer: str) -> list[str]:
+    """What an import statement names, absolute."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    package = ["unskew", *importer.split(".")][: -node.level] if node.level else []
+    origin = ".".join([*package, *([node.module] if node.module else [])])
+    return [_named(origin, alias.name) for alias in node.names]
+
+
+def _named(origin: str, name: str) -> str:
+    """What ``from origin import name`` names: a module where there is one, else its home."""
+    below = SOURCE.joinpath(*_inside(f"{origin}.{name}").split("."))
+    is_module = below.with_suffix(".py").is_file() or _is_package(below)
+    return f"{origin}.{name}" if origin == "unskew" or is_module else origin
+
+
+def _inside(target: str) -> str:
+    """The part of a dotted name below ``unskew``, empty for what is not ours."""
+    return target.removeprefix("unskew.") if target.startswith("unskew.") else ""
+
+
+def _room(module: str) -> str:
+    """The room a module is in: the longest name of the table that it begins with."""
+    parts = module.split(".")
+    names = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+    return next((name for name in names if name in LEAVES or name in ROOMS), parts[0])
+
+
+def _allowed(found: Import) -> bool:
+    room = _room(found.importer)
+    if room in FRONT or found.target.partition(".")[0] != "unskew":
+        return True
+    target = _inside(found.target)
+    if not target or target in OFFERED_BY_ROOT:
+        return bool(target)
+    if room in LEAVES:
+        return _room(target) in {room, *LEAVES[room]}
+    return _room(target) in {room, *LEAVES, *ROOMS[room]}
+
+
+def _tracked() -> list[Path]:
+    """The files of the repository, or of an unpacked source archive where there is no git."""
+    git = shutil.which("git")
+    if git is not None and (ROOT / ".git").exists():
+        listing = subprocess.run(
+            [git, "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout
+        return [ROOT / name for name in listing.split("\0") if name]
+    folders = ("src", "tests", "docs", "benchmarks")
+    return [path for folder in folders for path in (ROOT / folder).rglob("*")]

@@ -1,0 +1,59 @@
+"""The documentation keeps up with the program."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from unskew.cli.app import COMMANDS, app
+from unskew.log.schema import RULES, Kind
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+
+
+def test_every_problem_is_explained() -> None:
+    """The page on preparing a log has a row with the remedy for every kind of problem."""
+    page = (DOCS / "how-to" / "prepare-your-log.md").read_text(encoding="utf-8").replace("`", "")
+    rows = {line.split("|")[1].strip(): line for line in page.splitlines() if line.count("|") == 4}
+    for kind in Kind:
+        assert RULES[kind].remedy in rows[kind.name.lower()]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_section(command: str) -> None:
+    """The reference of the command line has a section for every command."""
+    page = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    assert f"\n## unskew {command}\n" in page
+
+
+@pytest.mark.parametrize("command", ["inspect", "compact"])
+def test_every_option_of_reading_is_listed(command: str) -> None:
+    """The reference of the command line names every option by which a log is read."""
+    page = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    parameters = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
+    missing = [
+        option for parameter in parameters for option in parameter.opts
+        if option.startswith("--") and f"`{option}" not in page
+    ]  # fmt: skip
+    assert not missing
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_to_files_lead_somewhere(name: str) -> None:
+    """Every relative link in the documents at the root leads to a file that is there."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?://)([^)#]+)", text)
+    assert not [link for link in links if not (ROOT / link).is_file()]
+
+
+def test_every_target_is_in_the_help() -> None:
+    """The Makefile explains every target that it promises."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    promised = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert promised is not None
+    explained = re.findall(r"^(\w+):.*## ", text, re.MULTILINE)
+    assert promised.group(1).split() == explained

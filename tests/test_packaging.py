@@ -1,0 +1,62 @@
+"""What is published: the version, the public names, the changelog, the licence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import unskew
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_version_is_one() -> None:
+    """The package and its metadata have the same version."""
+    assert unskew.__version__ == PROJECT["version"]
+
+
+def test_changelog_knows_the_version() -> None:
+    """The changelog has a section for the present version."""
+    assert f"## [{unskew.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", unskew.__all__)
+def test_public_name_resolves(name: str) -> None:
+    """Every public name leads to something."""
+    assert getattr(unskew, name) is not None
+
+
+def test_public_names_are_listed() -> None:
+    """``dir`` shows the public names, and an unknown one is an ordinary AttributeError."""
+    assert set(unskew.__all__) <= set(dir(unskew))
+    with pytest.raises(AttributeError, match="no attribute 'rea_log'"):
+        _ = unskew.rea_log
+
+
+def test_star_import_gives_every_public_name() -> None:
+    """``from unskew import *`` works."""
+    namespace: dict[str, object] = {}
+    exec("from unskew import *", namespace)  # noqa: S102
+    assert set(unskew.__all__) <= set(namespace)
+
+
+def test_licence_is_whole() -> None:
+    """The licence file that the metadata names is the Apache License from its head to its end."""
+    assert PROJECT["license"] == "Apache-2.0"
+    text = (ROOT / PROJECT["license-files"][0]).read_text(encoding="utf-8")
+    assert "Version 2.0, January 2004" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+
+
+def test_module_runs_as_a_program() -> None:
+    """The command line starts and shows the version of the package."""
+    program = "from unskew.cli import main; main(['--version'])"
+    shown = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout
+    assert shown.strip() == f"unskew {unskew.__version__}"
