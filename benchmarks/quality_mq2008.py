@@ -198,7 +198,7 @@ def judge(n_sessions: int, seeds: int, threads: int, k: int) -> dict[str, FloatA
         for seed in range(seeds):
             clicks = simulate(train, n_sessions, seed)
             for name, method in METHODS.items():
-                score = method(clicks, seed, threads)(test.features.values)
+                score = method(clicks, seed, threads)(test.features.values.astype(np.float64))
                 found[name][seed, fold] = mean_ndcg(score, test.relevance, test.offsets, k)
             print(f"{n_sessions} sessions, fold {fold + 1}, seed {seed}", file=sys.stderr)
     return found

@@ -109,7 +109,7 @@ def peer_rows(problem: Problem, n_sessions: int) -> tuple[FloatArray, Any, Any, 
     return X[rows], click, np.full(len(query), POSITIONS), position
 
 
-Fitted = Callable[[FloatArray], FloatArray]
+Fitted = Callable[[FloatArray], Any]
 
 
 def train_ours(problem: Problem, n_sessions: int, folder: Path) -> tuple[float, Fitted]:
