@@ -1,59 +1,34 @@
-"""The kernels of compaction: exact hash tables for feature rows, pages and patterns.
+"""The kernels of grouping: sessions become records of their page and of their clicks.
 
 Pages and patterns are records of whole numbers in one flat array, ``words``:
 
-    page     [page number, length, query, position, token, position, token, …]
+    page     [page number, length, query, 0, token, token, …]                  at positions 1, 2, 3, …
+             [page number, length, query, n, position, …, token, …]            at any other positions
     pattern  [sessions,    length, page number, context, weight bits, click, click, …]
 
-A table holds the hash and the place of each record. A hash only says where to look: two records are
-the same when all their words are, so a collision costs a comparison and never merges two different
-lists. ``mask`` is ANDed with every hash; tests set it to force collisions.
-
-Kernels take plain arrays with enough room (see `compact.py`). Sessions are validated here because a
-session is looked at once: what is wrong is counted by kind, and the session is left out.
+and `interning.py` finds equal ones. Sessions are validated here because a session is looked at once:
+what is wrong is counted by kind, and the session is left out.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit, prange
 
+from unskew.log.interning import EMPTY, HEAD, report
 from unskew.log.schema import MAX_GRADE, MAX_POSITION, Kind
 
 __all__ = [
-    "EMPTY",
-    "HEAD",
-    "RowTable",
     "SessionRows",
     "encode_pages",
     "encode_patterns",
-    "hash_rows",
-    "intern_records",
-    "intern_rows",
-    "mark_seen",
     "order_ragged",
-    "rehash",
-    "split_records",
-    "tally",
+    "split_pages",
 ]
 
-EMPTY = -1
-# The words before a record's content: what the record carries, and the content's length.
-HEAD = 2
-# Sessions looked up together, so that their cache misses overlap.
-BLOCK = 256
-
-_SEED = np.uint64(0x9E3779B97F4A7C15)
-_STEP = np.uint64(0xBF58476D1CE4E5B9)
-_MIX = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S29 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(29)
-_ONE = np.uint64(1)
-
-# A session that is fine, beside the kinds of problems.
-_FINE = -1
 _POSITION_BELOW_ONE = int(Kind.POSITION_BELOW_ONE)
 _POSITION_TOO_LARGE = int(Kind.POSITION_TOO_LARGE)
 _CLICK_NOT_GRADE = int(Kind.CLICK_NOT_GRADE)
@@ -63,7 +38,6 @@ _TWO_CONTEXTS = int(Kind.TWO_CONTEXTS)
 _TWO_WEIGHTS = int(Kind.TWO_WEIGHTS)
 _DUPLICATE_POSITION = int(Kind.DUPLICATE_POSITION)
 _DUPLICATE_DOC = int(Kind.DUPLICATE_DOC)
-_INFINITE_FEATURE = int(Kind.INFINITE_FEATURE)
 _ZERO_BASED = int(Kind.ZERO_BASED)
 
 
@@ -89,190 +63,6 @@ def _at(column, r):  # type: ignore[no-untyped-def]
     return column[r] if len(column) > 1 else column[0]
 
 
-class RowTable(NamedTuple):
-    """Distinct (query, doc, feature values)."""
-
-    table: npt.NDArray[np.int64]
-    query: npt.NDArray[np.int64]
-    doc: npt.NDArray[np.int64]
-    values: npt.NDArray[Any]
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _fold(h, value):  # type: ignore[no-untyped-def]
-    h = (h ^ np.uint64(value)) * _STEP
-    return h ^ (h >> _S29)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _finish(h):  # type: ignore[no-untyped-def]
-    h = (h ^ (h >> _S30)) * _STEP
-    h = (h ^ (h >> _S27)) * _MIX
-    return h ^ (h >> _S31)
-
-
-@njit(cache=True, nogil=True)
-def rehash(old, new):  # type: ignore[no-untyped-def]
-    """Move the entries (hash, place) of a table into a larger empty one; sizes are powers of two."""
-    last = np.uint64(len(new) - 1)
-    for k in range(len(old)):
-        if old[k, 1] != EMPTY:
-            at = np.uint64(old[k, 0]) & last
-            while new[at, 1] != EMPTY:
-                at = (at + _ONE) & last
-            new[at, 0] = old[k, 0]
-            new[at, 1] = old[k, 1]
-
-
-@njit(cache=True, nogil=True)
-def _hash_row(values, bits, r):  # type: ignore[no-untyped-def]
-    """A hash of one feature row: every NaN is alike, and so are 0.0 and -0.0."""
-    h = _SEED
-    for f in range(values.shape[1]):
-        x = values[r, f]
-        if x != x:
-            h = _fold(h, 1)
-        elif x == 0.0:
-            h = _fold(h, 0)
-        else:
-            h = _fold(h, bits[r, f])
-    return h
-
-
-@njit(cache=True, nogil=True)
-def hash_rows(values, bits):  # type: ignore[no-untyped-def]
-    """A hash of every feature row that depends on its values alone.
-
-    ``bits`` is the same memory seen as unsigned integers.
-    """
-    out = np.empty(len(values), np.int64)
-    for r in range(len(values)):
-        out[r] = np.int64(_finish(_hash_row(values, bits, r)))
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _same_row(a, i, b, j):  # type: ignore[no-untyped-def]
-    for f in range(a.shape[1]):
-        x, y = a[i, f], b[j, f]
-        if x != y and not (x != x and y != y):
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def intern_rows(query, doc, values, bits, row, rows, n, token, mask, problems, first):  # type: ignore[no-untyped-def]
-    """Give every row the index of its (query, doc, feature values); returns how many exist now."""
-    table, row_query, row_doc, row_values = rows
-    last = np.uint64(len(table) - 1)
-    for r in range(len(query)):
-        h = _finish(_fold(_fold(_hash_row(values, bits, r), query[r]), doc[r])) & mask
-        at = h & last
-        found = EMPTY
-        while table[at, 1] != EMPTY:
-            k = table[at, 1]
-            alike = (
-                np.uint64(table[at, 0]) == h and row_query[k] == query[r] and row_doc[k] == doc[r]
-            )
-            if alike and _same_row(row_values, k, values, r):
-                found = k
-                break
-            at = (at + _ONE) & last
-        if found == EMPTY:
-            found = n
-            table[at, 0] = np.int64(h)
-            table[at, 1] = n
-            row_query[n] = query[r]
-            row_doc[n] = doc[r]
-            row_values[n] = values[r]
-            n += 1
-            if np.isinf(values[r]).any():
-                _report(problems, first, _INFINITE_FEATURE, row[r])
-        token[r] = found
-    return n
-
-
-@njit(cache=True, nogil=True)
-def mark_seen(keys, table, n):  # type: ignore[no-untyped-def]
-    """Enter 64-bit keys into a set; returns the new size, or -1 if a key was there already."""
-    last = np.uint64(len(table) - 1)
-    for key in keys:
-        at = _finish(_fold(_SEED, key)) & last
-        while table[at, 1] != EMPTY:
-            if np.uint64(table[at, 0]) == key:
-                return -1
-            at = (at + _ONE) & last
-        table[at, 0] = np.int64(key)
-        table[at, 1] = n
-        n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
-def intern_records(offsets, content, table, words, mask, places):  # type: ignore[no-untyped-def]
-    """Find or enter every record ``content[offsets[k]:offsets[k + 1]]``.
-
-    ``places[k]`` becomes its place in ``words``, negative (``~place``) where it was entered just now.
-    ``words[0]`` is the number of words in use.
-    """
-    last = np.uint64(len(table) - 1)
-    hashes = np.empty(BLOCK, np.uint64)
-    n = len(offsets) - 1
-    used = words[0]
-    for low in range(0, n, BLOCK):
-        high = min(low + BLOCK, n)
-        # Looking at every record of a block before comparing any lets the memory work in parallel.
-        for k in range(low, high):
-            h = _SEED
-            for w in range(offsets[k], offsets[k + 1]):
-                h = _fold(h, content[w])
-            hashes[k - low] = _finish(h) & mask
-        for k in range(low, high):
-            places[k] = table[hashes[k - low] & last, 1]
-        touched = 0
-        for k in range(low, high):
-            if places[k] != EMPTY:
-                touched += words[places[k] + 1]
-        for k in range(low, high):
-            start, size = offsets[k], offsets[k + 1] - offsets[k]
-            h = hashes[k - low]
-            at = h & last
-            found = EMPTY
-            while table[at, 1] != EMPTY:
-                if np.uint64(table[at, 0]) == h:
-                    place = table[at, 1]
-                    same = words[place + 1] == size
-                    w = 0
-                    while same and w < size:
-                        same = words[place + HEAD + w] == content[start + w]
-                        w += 1
-                    if same:
-                        found = place
-                        break
-                at = (at + _ONE) & last
-            if found != EMPTY:
-                places[k] = found
-                continue
-            table[at, 0] = np.int64(h)
-            table[at, 1] = used
-            words[used] = 0
-            words[used + 1] = size
-            for w in range(size):
-                words[used + HEAD + w] = content[start + w]
-            places[k] = ~used
-            used += HEAD + size
-        if touched < 0:  # never, but a sum that nobody looks at would not be computed
-            break
-    words[0] = used
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _report(problems, first, kind, row):  # type: ignore[no-untyped-def]
-    problems[kind] += 1
-    if first[kind] < 0 or row < first[kind]:
-        first[kind] = row
-
-
 @njit(cache=True, nogil=True)
 def _report_session(rows, a, b, problems, first):  # type: ignore[no-untyped-def]
     """Report every problem in the rows ``a:b`` of a session that is not fine."""
@@ -282,30 +72,30 @@ def _report_session(rows, a, b, problems, first):  # type: ignore[no-untyped-def
             fine = False
             continue
         if rows.position[r] < 1:
-            _report(problems, first, _POSITION_BELOW_ONE, rows.row[r])
+            report(problems, first, _POSITION_BELOW_ONE, rows.row[r])
             if rows.position[r] == 0:
-                _report(problems, first, _ZERO_BASED, rows.row[r])
+                report(problems, first, _ZERO_BASED, rows.row[r])
             fine = False
         elif rows.position[r] > MAX_POSITION:
-            _report(problems, first, _POSITION_TOO_LARGE, rows.row[r])
+            report(problems, first, _POSITION_TOO_LARGE, rows.row[r])
             fine = False
         if rows.grade[r] < 0 or rows.grade[r] > MAX_GRADE:
-            _report(problems, first, _CLICK_NOT_GRADE, rows.row[r])
+            report(problems, first, _CLICK_NOT_GRADE, rows.row[r])
             fine = False
         if not (_at(rows.weight, r) >= 0.0 and _at(rows.weight, r) < np.inf):
-            _report(problems, first, _WEIGHT_INVALID, rows.row[r])
+            report(problems, first, _WEIGHT_INVALID, rows.row[r])
             fine = False
     if not fine:
         return
     for r in range(a + 1, b):
         if rows.query[r] != rows.query[a]:
-            _report(problems, first, _TWO_QUERIES, rows.row[r])
+            report(problems, first, _TWO_QUERIES, rows.row[r])
             return
         if _at(rows.context, r) != _at(rows.context, a):
-            _report(problems, first, _TWO_CONTEXTS, rows.row[r])
+            report(problems, first, _TWO_CONTEXTS, rows.row[r])
             return
         if _at(rows.weight, r) != _at(rows.weight, a):
-            _report(problems, first, _TWO_WEIGHTS, rows.row[r])
+            report(problems, first, _TWO_WEIGHTS, rows.row[r])
             return
 
 
@@ -321,16 +111,31 @@ def _optional_columns_fine(a, b, context, weight, bad):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def encode_pages(starts, rows, order, kept, offsets, content, problems, first):  # type: ignore[no-untyped-def]
-    """Write the page of every valid session ``starts[s]:starts[s + 1]`` as a record.
+def _in_order(rows, a, b, problems, first):  # type: ignore[no-untyped-def]
+    """The rows ``a:b`` by ascending position, or no rows if two are at the same position."""
+    order = a + np.argsort(rows.position[a:b], kind="mergesort")
+    for k in range(1, b - a):
+        if rows.position[order[k]] == rows.position[order[k - 1]]:
+            report(problems, first, _DUPLICATE_POSITION, rows.row[order[k]])
+            return order[:0]
+    return order
 
-    ``order`` becomes the rows by ascending position, ``kept`` the sessions written. Returns how many.
+
+@njit(cache=True, nogil=True)
+def encode_pages(starts, rows, kept, pages, content, patterns, clicks, problems, first):  # type: ignore[no-untyped-def]
+    """Write the page and the clicks of every valid session ``starts[s]:starts[s + 1]``.
+
+    Page ``k`` is ``content[pages[k]:pages[k + 1]]`` and its clicks are
+    ``clicks[patterns[k]:patterns[k + 1]]``, each a slot and a grade. ``kept`` becomes the sessions
+    written; returns how many.
     """
     query, token, position, grade = rows.query, rows.token, rows.position, rows.grade
     context, weight, bad = rows.context, rows.weight, rows.bad
-    optional = len(context) > 1 or len(weight) > 1 or len(bad) > 1
+    # In a batch of one row a column of length 1 may be a real one.
+    optional = max(len(context), len(weight), len(bad)) > 1 or len(query) == 1
     n = 0
     w = 0
+    c = 0
     for s in range(len(starts) - 1):
         a, b = starts[s], starts[s + 1]
         fine = True
@@ -339,61 +144,83 @@ def encode_pages(starts, rows, order, kept, offsets, content, problems, first): 
         for r in range(a, b):
             fine &= (position[r] >= 1) & (position[r] <= MAX_POSITION)
             fine &= (grade[r] >= 0) & (grade[r] <= MAX_GRADE) & (query[r] == query[a])
-            ascending &= position[r] >= previous
+            ascending &= position[r] > previous
             previous = position[r]
-            order[r] = r
         if optional:
             fine &= _optional_columns_fine(a, b, context, weight, bad)
         if not fine:
             _report_session(rows, a, b, problems, first)
             continue
-        if not ascending:
-            order[a:b] = a + np.argsort(position[a:b], kind="mergesort")
-        offsets[n] = w
+        pages[n] = w
+        patterns[n] = c
         content[w] = query[a]
-        w += 1
-        for k in range(a, b):
-            content[w] = position[order[k]]
-            content[w + 1] = token[order[k]]
-            w += 2
+        w += 2
+        # Ascending and ending at their number, positions are 1, 2, 3, …
+        if ascending and position[b - 1] == b - a:
+            content[w - 1] = 0
+            for r in range(a, b):
+                content[w] = token[r]
+                w += 1
+                if grade[r] > 0:
+                    clicks[c] = ((r - a) << 8) | grade[r]
+                    c += 1
+        else:
+            order = _in_order(rows, a, b, problems, first)
+            if not len(order):
+                w = pages[n]
+                continue
+            size = b - a
+            if position[order[size - 1]] == size:
+                content[w - 1] = 0
+            else:
+                content[w - 1] = size
+                for k in range(size):
+                    content[w + k] = position[order[k]]
+                w += size
+            for k in range(size):
+                r = order[k]
+                content[w] = token[r]
+                w += 1
+                if grade[r] > 0:
+                    clicks[c] = (k << 8) | grade[r]
+                    c += 1
         kept[n] = s
         n += 1
-    offsets[n] = w
+    pages[n] = w
+    patterns[n] = c
     return n
 
 
 @njit(cache=True, nogil=True)
-def _page_problem(rows, order, a, b, check_docs):  # type: ignore[no-untyped-def]
-    """The kind of problem of a new page and the row it shows in, or (_FINE, 0)."""
-    for k in range(a + 1, b):
-        if rows.position[order[k]] == rows.position[order[k - 1]]:
-            return _DUPLICATE_POSITION, rows.row[order[k]]
-    if not check_docs:
-        return _FINE, 0
+def _repeated_doc(rows, a, b):  # type: ignore[no-untyped-def]
+    """The first row of ``a:b`` whose document occurs in an earlier one, or -1."""
+    doc = rows.doc
     if b - a <= 16:
-        for k in range(a + 1, b):
-            for j in range(a, k):
-                if rows.doc[order[k]] == rows.doc[order[j]]:
-                    return _DUPLICATE_DOC, rows.row[order[k]]
-        return _FINE, 0
-    docs = rows.doc[order[a:b]]
-    by_doc = np.argsort(docs, kind="mergesort")
+        for r in range(a + 1, b):
+            for earlier in range(a, r):
+                if doc[r] == doc[earlier]:
+                    return r
+        return EMPTY
+    by_doc = a + np.argsort(doc[a:b], kind="mergesort")
+    found = EMPTY
     for k in range(1, b - a):
-        if docs[by_doc[k]] == docs[by_doc[k - 1]]:
-            return _DUPLICATE_DOC, rows.row[order[a + by_doc[k]]]
-    return _FINE, 0
+        r = by_doc[k]
+        if doc[r] == doc[by_doc[k - 1]] and (found == EMPTY or r < found):
+            found = r
+    return found
 
 
 @njit(cache=True, nogil=True)
 def encode_patterns(  # type: ignore[no-untyped-def]
-    starts, rows, order, kept, places, pages, n_pages, offsets, content, check_docs, problems, first
-):
+    starts, rows, kept, places, words, n_pages, patterns, clicks, offsets, content, check_docs,
+    problems, first,
+):  # fmt: skip
     """Number new pages and write the pattern of every session on a valid page as a record.
 
-    A new page that is not valid is numbered -1; its sessions are reported and left out. Returns the
-    number of patterns written and of valid pages.
+    A new page with a document twice is numbered -1; its sessions are reported and left out. Returns
+    the number of patterns written and of valid pages.
     """
-    grade, context, weight_bits = rows.grade, rows.context, rows.weight.view(np.int64)
+    context, weight_bits = rows.context, rows.weight.view(np.int64)
     n = 0
     w = 0
     for k in range(len(kept)):
@@ -401,45 +228,45 @@ def encode_patterns(  # type: ignore[no-untyped-def]
         place = places[k]
         if place < 0:
             place = ~place
-            kind, row = _page_problem(rows, order, a, b, check_docs)
-            pages[place] = n_pages if kind == _FINE else EMPTY
-            n_pages += kind == _FINE
-        if pages[place] == EMPTY:
-            kind, row = _page_problem(rows, order, a, b, check_docs)
-            _report(problems, first, kind, row)
+            valid = not check_docs or _repeated_doc(rows, a, b) == EMPTY
+            words[place] = n_pages if valid else EMPTY
+            n_pages += valid
+        if words[place] == EMPTY:
+            report(problems, first, _DUPLICATE_DOC, rows.row[_repeated_doc(rows, a, b)])
             continue
         offsets[n] = w
-        content[w] = pages[place]
+        content[w] = words[place]
         content[w + 1] = _at(context, a)
         content[w + 2] = _at(weight_bits, a)
         w += 3
-        for r in range(a, b):
-            g = grade[order[r]]
-            if g > 0:
-                content[w] = ((r - a) << 8) | g
-                w += 1
+        for c in range(patterns[k], patterns[k + 1]):
+            content[w] = clicks[c]
+            w += 1
         n += 1
     offsets[n] = w
     return n, n_pages
 
 
 @njit(cache=True, nogil=True)
-def tally(places, words):  # type: ignore[no-untyped-def]
-    """Count one session for every place that `intern_records` returned."""
-    for place in places:
-        words[place if place >= 0 else ~place] += 1
+def split_pages(words, places, query, offsets, position, token):  # type: ignore[no-untyped-def]
+    """Take the page records at ``places`` apart; returns the number of entries.
 
-
-@njit(cache=True, nogil=True)
-def split_records(words, places):  # type: ignore[no-untyped-def]
-    """Write the place of every record whose head is not EMPTY; returns how many there are."""
+    With no room in ``token`` it only counts.
+    """
     n = 0
-    place = 1
-    while place < words[0]:
-        if words[place] != EMPTY:
-            places[n] = place
-            n += 1
-        place += HEAD + words[place + 1]
+    for k in range(len(places)):
+        place = places[k] + HEAD
+        size = words[place - 1] - 2
+        explicit = words[place + 1] > 0
+        if explicit:
+            size //= 2
+        if len(token):
+            query[k] = words[place]
+            for i in range(size):
+                position[n + i] = words[place + 2 + i] if explicit else i + 1
+                token[n + i] = words[place + 2 + i + (size if explicit else 0)]
+        n += size
+        offsets[k + 1] = n
     return n
 
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unskew.log.compact import NO_CONTEXT, Batch, Compactor, HashTable
-from unskew.log.grouping import mark_seen
 from unskew.log.impressions import Impressions
+from unskew.log.interning import mark_seen
 from unskew.log.keys import KeyCoder
 from unskew.log.plan import FeaturePlan, feature_matrix, key_sql, number_sql
 from unskew.log.read_ahead import read_ahead
@@ -276,7 +276,7 @@ class _Scanner:
             column = column.fill_null(1)
         values = np.asarray(column)
         if pa.types.is_integer(column.type):
-            return values
+            return values.astype(np.int64, copy=False)
         # Beyond 2**53 a float cannot tell neighbouring whole numbers apart.
         fractional = ~((np.floor(values) == values) & (np.abs(values) < 2**53))
         if fractional.any():

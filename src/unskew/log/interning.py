@@ -1,0 +1,251 @@
+"""Exact hash tables, as kernels: distinct feature rows, and distinct records of whole numbers.
+
+A table holds the hash and the place of each item, open addressing. A hash only says where to look: two
+items are the same when their whole content is, so a collision costs a comparison and never merges two
+different lists. ``mask`` is ANDed with every hash; tests set it to force collisions.
+
+Kernels take plain arrays with enough room (see `compact.py`) and validate nothing but what they alone
+see: a feature that is infinite.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from unskew.log.schema import Kind
+
+__all__ = [
+    "EMPTY",
+    "HEAD",
+    "RowTable",
+    "hash_rows",
+    "intern_records",
+    "intern_rows",
+    "mark_seen",
+    "rehash",
+    "report",
+    "split_records",
+    "tally",
+]
+
+EMPTY = -1
+# The words before a record's content: what the record carries, and the content's length.
+HEAD = 2
+# Records looked up together, so that their cache misses overlap.
+BLOCK = 256
+
+_SEED = np.uint64(0x9E3779B97F4A7C15)
+_STEP = np.uint64(0xBF58476D1CE4E5B9)
+_MIX = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S29 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(29)
+_ONE = np.uint64(1)
+_INFINITE_FEATURE = int(Kind.INFINITE_FEATURE)
+
+
+class RowTable(NamedTuple):
+    """Distinct (query, doc, feature values)."""
+
+    table: npt.NDArray[np.int64]
+    query: npt.NDArray[np.int64]
+    doc: npt.NDArray[np.int64]
+    values: npt.NDArray[Any]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _fold(h, value):  # type: ignore[no-untyped-def]
+    h = (h ^ np.uint64(value)) * _STEP
+    return h ^ (h >> _S29)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _finish(h):  # type: ignore[no-untyped-def]
+    h = (h ^ (h >> _S30)) * _STEP
+    h = (h ^ (h >> _S27)) * _MIX
+    return h ^ (h >> _S31)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def report(problems, first, kind, row):  # type: ignore[no-untyped-def]
+    """Count a problem and remember its first row."""
+    problems[kind] += 1
+    if first[kind] < 0 or row < first[kind]:
+        first[kind] = row
+
+
+@njit(cache=True, nogil=True)
+def rehash(old, new):  # type: ignore[no-untyped-def]
+    """Move the entries (hash, place) of a table into a larger empty one; sizes are powers of two."""
+    last = np.uint64(len(new) - 1)
+    for k in range(len(old)):
+        if old[k, 1] != EMPTY:
+            at = np.uint64(old[k, 0]) & last
+            while new[at, 1] != EMPTY:
+                at = (at + _ONE) & last
+            new[at, 0] = old[k, 0]
+            new[at, 1] = old[k, 1]
+
+
+@njit(cache=True, nogil=True)
+def _hash_row(values, bits, r):  # type: ignore[no-untyped-def]
+    """A hash of one feature row: every NaN is alike, and so are 0.0 and -0.0."""
+    h = _SEED
+    for f in range(values.shape[1]):
+        x = values[r, f]
+        if x != x:
+            h = _fold(h, 1)
+        elif x == 0.0:
+            h = _fold(h, 0)
+        else:
+            h = _fold(h, bits[r, f])
+    return h
+
+
+@njit(cache=True, nogil=True)
+def hash_rows(values, bits):  # type: ignore[no-untyped-def]
+    """A hash of every feature row that depends on its values alone.
+
+    ``bits`` is the same memory seen as unsigned integers.
+    """
+    out = np.empty(len(values), np.int64)
+    for r in range(len(values)):
+        out[r] = np.int64(_finish(_hash_row(values, bits, r)))
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _same_row(a, i, b, j):  # type: ignore[no-untyped-def]
+    for f in range(a.shape[1]):
+        x, y = a[i, f], b[j, f]
+        if x != y and not (x != x and y != y):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def intern_rows(query, doc, values, bits, row, rows, n, token, mask, problems, first):  # type: ignore[no-untyped-def]
+    """Give every row the index of its (query, doc, feature values); returns how many exist now."""
+    table, row_query, row_doc, row_values = rows
+    last = np.uint64(len(table) - 1)
+    for r in range(len(query)):
+        h = _finish(_fold(_fold(_hash_row(values, bits, r), query[r]), doc[r])) & mask
+        at = h & last
+        found = EMPTY
+        while table[at, 1] != EMPTY:
+            k = table[at, 1]
+            alike = (
+                np.uint64(table[at, 0]) == h and row_query[k] == query[r] and row_doc[k] == doc[r]
+            )
+            if alike and _same_row(row_values, k, values, r):
+                found = k
+                break
+            at = (at + _ONE) & last
+        if found == EMPTY:
+            found = n
+            table[at, 0] = np.int64(h)
+            table[at, 1] = n
+            row_query[n] = query[r]
+            row_doc[n] = doc[r]
+            row_values[n] = values[r]
+            n += 1
+            if np.isinf(values[r]).any():
+                report(problems, first, _INFINITE_FEATURE, row[r])
+        token[r] = found
+    return n
+
+
+@njit(cache=True, nogil=True)
+def mark_seen(keys, table, n):  # type: ignore[no-untyped-def]
+    """Enter 64-bit keys into a set; returns the new size, or -1 if a key was there already."""
+    last = np.uint64(len(table) - 1)
+    for key in keys:
+        at = _finish(_fold(_SEED, key)) & last
+        while table[at, 1] != EMPTY:
+            if np.uint64(table[at, 0]) == key:
+                return -1
+            at = (at + _ONE) & last
+        table[at, 0] = np.int64(key)
+        table[at, 1] = n
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def intern_records(offsets, content, table, words, mask, places):  # type: ignore[no-untyped-def]
+    """Find or enter every record ``content[offsets[k]:offsets[k + 1]]``.
+
+    ``places[k]`` becomes its place in ``words``, negative (``~place``) where it was entered just now.
+    ``words[0]`` is the number of words in use.
+    """
+    last = np.uint64(len(table) - 1)
+    hashes = np.empty(BLOCK, np.uint64)
+    n = len(offsets) - 1
+    used = words[0]
+    for low in range(0, n, BLOCK):
+        high = min(low + BLOCK, n)
+        # Looking at every record of a block before comparing any lets the memory work in parallel.
+        for k in range(low, high):
+            h = _SEED
+            for w in range(offsets[k], offsets[k + 1]):
+                h = _fold(h, content[w])
+            hashes[k - low] = _finish(h) & mask
+        for k in range(low, high):
+            places[k] = table[hashes[k - low] & last, 1]
+        touched = 0
+        for k in range(low, high):
+            if places[k] != EMPTY:
+                touched += words[places[k] + 1]
+        for k in range(low, high):
+            start, size = offsets[k], offsets[k + 1] - offsets[k]
+            h = hashes[k - low]
+            at = h & last
+            found = EMPTY
+            while table[at, 1] != EMPTY:
+                if np.uint64(table[at, 0]) == h:
+                    place = table[at, 1]
+                    same = words[place + 1] == size
+                    w = 0
+                    while same and w < size:
+                        same = words[place + HEAD + w] == content[start + w]
+                        w += 1
+                    if same:
+                        found = place
+                        break
+                at = (at + _ONE) & last
+            if found != EMPTY:
+                places[k] = found
+                continue
+            table[at, 0] = np.int64(h)
+            table[at, 1] = used
+            words[used] = 0
+            words[used + 1] = size
+            for w in range(size):
+                words[used + HEAD + w] = content[start + w]
+            places[k] = ~used
+            used += HEAD + size
+        if touched < 0:  # never, but a sum that nobody looks at would not be computed
+            break
+    words[0] = used
+
+
+@njit(cache=True, nogil=True)
+def tally(places, words):  # type: ignore[no-untyped-def]
+    """Count one session for every place that `intern_records` returned."""
+    for place in places:
+        words[place if place >= 0 else ~place] += 1
+
+
+@njit(cache=True, nogil=True)
+def split_records(words, places):  # type: ignore[no-untyped-def]
+    """Write the place of every record whose head is not EMPTY; returns how many there are."""
+    n = 0
+    place = 1
+    while place < words[0]:
+        if words[place] != EMPTY:
+            places[n] = place
+            n += 1
+        place += HEAD + words[place + 1]
+    return n
