@@ -1,0 +1,299 @@
+"""Training time and memory against LightGBM's and XGBoost's own debiasing, on the same clicks.
+
+    python benchmarks/train_vs_peers.py            the table of the documentation
+    python benchmarks/train_vs_peers.py --quick    a small one, to see that it runs
+
+Clicks are simulated by the position-based model on generated queries of ten documents. Ours gets the
+compacted log; the peers get the sessions as rows, because that is what they take. All grow the same
+number of trees with the same rate, leaves and sampling on two threads. Every contender runs in a
+process of its own, warms up on a tiny problem, and then is timed from data in memory to a trained
+model; the best of several runs counts. The floor is LightGBM's squared error on the same distinct
+documents: the cost of building trees, without any ranking.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+POSITIONS = 10
+EXAMINATION = np.array([0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06])
+THREADS = 2
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A generated search engine: documents with features and grades, ranked by a weak ranker."""
+
+    n_queries: int
+    n_features: int
+    trees: int
+
+    def documents(self, seed: int) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+        """Features, in the order the pages show them, and grades from 0 to 4."""
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(self.n_queries, POSITIONS, self.n_features))
+        taste = X[..., 0] + X[..., 1] * X[..., 2] + np.abs(X[..., 3]) + 0.5 * X[..., 4]
+        grade = np.digitize(taste + rng.normal(scale=0.7, size=taste.shape), [0.5, 1.5, 2.5, 3.5])
+        weak = X[..., 0] + rng.normal(size=taste.shape)
+        order = np.argsort(-weak, axis=1)
+        X = np.take_along_axis(X, order[..., None], axis=1)
+        return X.reshape(-1, self.n_features), np.take_along_axis(grade, order, axis=1).ravel()
+
+    def clicks(self, n_sessions: int) -> npt.NDArray[np.bool_]:
+        """Clicks of shape (queries, sessions, positions)."""
+        rng = np.random.default_rng(1)
+        grade = self.documents(seed=0)[1].reshape(self.n_queries, 1, POSITIONS)
+        chance = EXAMINATION * (0.1 + 0.9 * (2.0**grade - 1) / 15)
+        clicked = np.empty((self.n_queries, n_sessions, POSITIONS), dtype=bool)
+        for start in range(0, n_sessions, 100):
+            part = clicked[:, start : start + 100]
+            part[:] = rng.random(part.shape, dtype=np.float32) < chance
+        return clicked
+
+
+def prepare(problem: Problem, n_sessions: int, folder: Path) -> None:
+    """Write the log, its features and the compacted log; compile our kernels by the way."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    import unskew
+
+    X, _ = problem.documents(seed=0)
+    clicked = problem.clicks(n_sessions)
+    document = np.arange(len(X), dtype=np.int64).reshape(problem.n_queries, 1, POSITIONS)
+    doc = np.broadcast_to(document, clicked.shape).ravel()
+    log = pa.table({
+        "session": np.repeat(np.arange(problem.n_queries * n_sessions), POSITIONS),
+        "query": doc // POSITIONS,
+        "doc": doc,
+        "position": doc % POSITIONS + 1,
+        "click": clicked.ravel().astype(np.int8),
+    })  # fmt: skip
+    parquet.write_table(log, folder / "log.parquet")
+    features: dict[str, Any] = {"query": np.arange(len(X)) // POSITIONS, "doc": np.arange(len(X))}
+    features |= {f"x{k}": X[:, k] for k in range(X.shape[1])}
+    parquet.write_table(pa.table(features), folder / "features.parquet")
+    data = unskew.read_log(
+        str(folder / "log.parquet"), features=str(folder / "features.parquet"), progress=False
+    )
+    data.save(folder / "impressions")
+
+
+def peer_rows(problem: Problem, n_sessions: int) -> tuple[FloatArray, Any, Any, Any]:
+    """The sessions as rows: features, clicks, group sizes, positions. Unclicked sessions teach
+    a pairwise peer nothing and are left out, which spares it their rows.
+    """  # noqa: D205
+    X, _ = problem.documents(seed=0)
+    clicked = problem.clicks(n_sessions)
+    kept = clicked.any(axis=2)
+    query = np.repeat(np.arange(problem.n_queries), kept.sum(axis=1))
+    rows = (query[:, None] * POSITIONS + np.arange(POSITIONS)).ravel()
+    click = clicked[kept].ravel().astype(np.int32)
+    position = np.tile(np.arange(POSITIONS), len(query))
+    return X[rows], click, np.full(len(query), POSITIONS), position
+
+
+Fitted = Callable[[FloatArray], Any]
+
+
+def train_ours(problem: Problem, n_sessions: int, folder: Path) -> tuple[float, Fitted]:
+    """Unskew on the compacted log."""
+    import unskew
+
+    data = unskew.load(folder / "impressions")
+    ranker = unskew.UnbiasedLambdaMART(
+        n_estimators=problem.trees, n_jobs=THREADS, verbose=0, random_state=0
+    )
+    started = time.perf_counter()
+    ranker.fit(data)
+    return time.perf_counter() - started, ranker.predict
+
+
+def train_floor(problem: Problem, n_sessions: int, folder: Path) -> tuple[float, Fitted]:
+    """LightGBM's squared error on the distinct documents, with our tree settings."""
+    import lightgbm
+
+    import unskew
+
+    data = unskew.load(folder / "impressions")
+    settings = unskew.UnbiasedLambdaMART()._tree_settings(data)
+    counts = np.bincount(data.pages.document, minlength=len(data.documents))
+    clicks = problem.clicks(n_sessions).sum(axis=1).ravel() / np.maximum(counts, 1)
+    params = _lightgbm_params() | {
+        "objective": "regression",
+        "min_data_in_leaf": settings.min_data_in_leaf,
+        "min_data_in_bin": settings.min_data_in_bin,
+    }
+    started = time.perf_counter()
+    dataset = lightgbm.Dataset(data.features.values, clicks, params=params)
+    booster = lightgbm.train(params, dataset, problem.trees)
+    return time.perf_counter() - started, booster.predict
+
+
+def train_lightgbm(problem: Problem, n_sessions: int, folder: Path) -> tuple[float, Fitted]:
+    """LightGBM's lambdarank with `position`."""
+    import lightgbm
+
+    X, click, group, position = peer_rows(problem, n_sessions)
+    params = _lightgbm_params() | {"objective": "lambdarank"}
+    started = time.perf_counter()
+    dataset = lightgbm.Dataset(X, click, group=group, position=position, params=params)
+    booster = lightgbm.train(params, dataset, problem.trees)
+    return time.perf_counter() - started, booster.predict
+
+
+def train_xgboost(problem: Problem, n_sessions: int, folder: Path) -> tuple[float, Fitted]:
+    """XGBoost's lambdarank_unbiased."""
+    import xgboost
+
+    X, click, group, _ = peer_rows(problem, n_sessions)
+    params = {
+        "objective": "rank:ndcg", "lambdarank_unbiased": True, "lambdarank_pair_method": "topk",
+        "lambdarank_num_pair_per_sample": POSITIONS, "tree_method": "hist", "max_depth": 0,
+        "grow_policy": "lossguide", "max_leaves": 31, "learning_rate": 0.05, "subsample": 0.9,
+        "colsample_bytree": 0.9, "nthread": THREADS, "verbosity": 0,
+    }  # fmt: skip
+    started = time.perf_counter()
+    data = xgboost.QuantileDMatrix(X, click, group=group, nthread=THREADS)
+    booster = xgboost.train(params, data, problem.trees)
+    seconds = time.perf_counter() - started
+    return seconds, lambda values: booster.predict(xgboost.DMatrix(values))
+
+
+def read_log(problem: Problem, n_sessions: int, folder: Path) -> tuple[float, Fitted]:
+    """Reading and compacting the raw log, which happens once however often one trains."""
+    import unskew
+
+    started = time.perf_counter()
+    unskew.read_log(
+        str(folder / "log.parquet"), features=str(folder / "features.parquet"), progress=False
+    )
+    return time.perf_counter() - started, lambda values: np.zeros(len(values))
+
+
+def _lightgbm_params() -> dict[str, Any]:
+    return {
+        "learning_rate": 0.05, "num_leaves": 31, "feature_fraction": 0.9, "bagging_fraction": 0.9,
+        "bagging_freq": 1, "num_threads": THREADS, "verbosity": -1,
+    }  # fmt: skip
+
+
+CONTENDERS = {
+    "unskew": train_ours,
+    "floor": train_floor,
+    "lightgbm": train_lightgbm,
+    "xgboost": train_xgboost,
+    "reading": read_log,
+}
+
+
+def work(name: str, problem: Problem, n_sessions: int, folder: Path) -> None:
+    """One contender in this process: warm up, train, judge, print what was measured."""
+    from unskew.learn.validation import mean_ndcg
+
+    tiny = Problem(n_queries=20, n_features=5, trees=2)
+    with tempfile.TemporaryDirectory() as place:
+        prepare(tiny, 5, Path(place))
+        CONTENDERS[name](tiny, 5, Path(place))
+    before = _peak_bytes()
+    seconds, predict = CONTENDERS[name](problem, n_sessions, folder)
+    peak = _peak_bytes()
+    X, grade = problem.documents(seed=99)
+    offsets = np.arange(0, len(X) + 1, POSITIONS)
+    ndcg = mean_ndcg(np.asarray(predict(X), dtype=float), grade.astype(float), offsets, POSITIONS)
+    print(json.dumps({"seconds": seconds, "peak": peak, "idle": before, "ndcg": ndcg}))
+
+
+def _peak_bytes() -> int:
+    """The most memory this process ever had: kilobytes on Linux, bytes on macOS."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak) * (1 if sys.platform == "darwin" else 1024)
+
+
+def measure(
+    name: str, problem: Problem, n_sessions: int, folder: Path, runs: int
+) -> dict[str, float]:
+    """The best of several runs, each in a fresh process."""
+    command = [
+        sys.executable, __file__, "--worker", name, "--sessions", str(n_sessions),
+        "--queries", str(problem.n_queries), "--features", str(problem.n_features),
+        "--trees", str(problem.trees), "--folder", str(folder),
+    ]  # fmt: skip
+    environment = {**os.environ, "NUMBA_NUM_THREADS": str(THREADS)}
+    results = []
+    for _ in range(runs):
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        if done.returncode:
+            sys.exit(f"{name} failed:\n{done.stderr}")
+        results.append(json.loads(done.stdout.splitlines()[-1]))
+    best: dict[str, float] = min(results, key=lambda result: result["seconds"])
+    return best
+
+
+def compare(problem: Problem, sessions: list[int], peers_up_to: int, runs: int) -> None:
+    """Measure everything and print it, each line as soon as it is known."""
+    print(
+        f"{problem.n_queries:,} queries of {POSITIONS} documents, {problem.n_features} features, "
+        f"{problem.trees} trees, {THREADS} threads, best of {runs}\n"
+    )
+    print("| sessions a query | contender | s | times ours | peak MB | times ours | NDCG@10 |")
+    print("|---:|---|---:|---:|---:|---:|---:|")
+    for n_sessions in sessions:
+        names = ["unskew", "floor", "lightgbm", "xgboost", "reading"]
+        if n_sessions > peers_up_to:
+            names = ["unskew", "floor", "reading"]
+        with tempfile.TemporaryDirectory() as place:
+            prepare(problem, n_sessions, Path(place))
+            ours: dict[str, float] = {}
+            for name in names:
+                found = measure(name, problem, n_sessions, Path(place), runs)
+                ours = found if name == "unskew" else ours
+                quality = "" if name in {"floor", "reading"} else f"{found['ndcg']:.4f}"
+                print(
+                    f"| {n_sessions:,} | {name} | {found['seconds']:.2f} "
+                    f"| {found['seconds'] / ours['seconds']:.2f} | {found['peak'] / 1e6:,.0f} "
+                    f"| {found['peak'] / ours['peak']:.2f} | {quality} |",
+                    flush=True,
+                )
+
+
+def main() -> None:
+    """Parse, then measure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--queries", type=int, default=2000)
+    parser.add_argument("--features", type=int, default=50)
+    parser.add_argument("--trees", type=int, default=300)
+    parser.add_argument("--sessions", type=int, nargs="+", default=[10, 100, 1000])
+    parser.add_argument("--peers-up-to", type=int, default=100, help="most sessions for the peers")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--worker", choices=sorted(CONTENDERS), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    problem = Problem(options.queries, options.features, options.trees)
+    if options.worker:
+        work(options.worker, problem, options.sessions[0], options.folder)
+    elif options.quick:
+        compare(Problem(200, 20, 20), [10, 50], 50, runs=1)
+    else:
+        compare(problem, options.sessions, options.peers_up_to, options.runs)
+
+
+if __name__ == "__main__":
+    main()
