@@ -11,6 +11,8 @@ BENCHMARKS := $(sort $(basename $(notdir $(wildcard benchmarks/[a-z]*.py))))
 SMALL_compaction := --sessions 0.1
 SMALL_recognition := --rows 0.1
 SMALL_train_vs_peers := --queries 200 --trees 20 --sessions 10 --runs 1
+SMALL_metrics := --queries 1000
+SMALL_simulation := --sessions 200000 --repeat 1
 SMALL_quality_mq2008 := --sessions 10 --seeds 1
 
 .DEFAULT_GOAL := help

@@ -35,6 +35,7 @@ ROOMS = {
     "simulate": {"log", "datasets"},
     "evaluation": {"log", "bias"},
     "report": {"log", "bias", "evaluation"},
+    "demo": {"log", "bias", "learn", "datasets", "simulate", "evaluation", "report"},
 }
 
 # The doors of the house: the command line may import everything, nobody imports the command line.

@@ -11,7 +11,7 @@ from unskew.cli.console import errors
 from unskew.cli.console import output as screen
 
 if TYPE_CHECKING:
-    from unskew.demo import Story
+    from unskew.demo.story import Story
 
 __all__ = ["run"]
 
@@ -24,8 +24,8 @@ def run(
 ) -> None:
     """Simulate clicks, train with and without debiasing, compare; takes about a minute."""
     errors.print("loading …", style="dim")
-    from unskew.demo import tell
-    from unskew.report.demo import demo_page
+    from unskew.demo.page import demo_page
+    from unskew.demo.story import tell
 
     with errors.status("…") as status:
 

@@ -129,6 +129,7 @@ def evaluate(
 ) -> Evaluation:
     """Measure a ranking of labelled rows.
 
+    >>> from unskew import evaluate
     >>> evaluate([3, 2, 1], [0, 1, 0], [7, 7, 7], metrics=["mrr", "precision@2"]).mean["mrr"]
     0.5
 

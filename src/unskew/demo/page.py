@@ -8,7 +8,7 @@ from unskew.report.page import Section, figure, page, paragraph, table
 from unskew.report.svg import Curve, Dot, curves, dots
 
 if TYPE_CHECKING:
-    from unskew.demo import Story
+    from unskew.demo.story import Story
 
 __all__ = ["demo_page"]
 

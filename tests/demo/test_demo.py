@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from unskew import demo
 from unskew.cli import main
-from unskew.demo import CLICKS, DEBIASED, LABELS, Setting, tell
-from unskew.report.demo import demo_page
+from unskew.demo import story as story_module
+from unskew.demo.page import demo_page
+from unskew.demo.story import CLICKS, DEBIASED, LABELS, Setting, tell
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_report(story):
 def test_command(tmp_path, capsys, monkeypatch):
     """The command prints the tables and the path of the report it wrote."""
     small = Setting(n_train=60, n_test=40, sessions=2_000, n_estimators=5)
-    monkeypatch.setattr(demo, "Setting", lambda: small)
+    monkeypatch.setattr(story_module, "Setting", lambda: small)
     with pytest.raises(SystemExit) as end:
         main(["demo", "-o", str(tmp_path / "out"), "--seed", "2"])
     assert end.value.code == 0

@@ -1,0 +1,1 @@
+"""The whole story on simulated clicks, and the page that tells it."""
