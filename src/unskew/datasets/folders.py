@@ -127,6 +127,7 @@ def read_dataset(
         highest in any file, and the highest grade is the highest that occurs.
     fold
         Which fold, from 1; datasets without folds have only fold 1.
+
     """
     root = Path(folder)
     if name is not None and name not in DATASETS:

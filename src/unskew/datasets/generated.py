@@ -171,6 +171,7 @@ def make_search_dataset(
     label_noise
         The standard deviation of the noise in the relevance before it is cut into grades; the
         relevance itself has one of about 1.8.
+
     """
     if n_queries < 1:
         raise UsageError(f"n_queries must be 1 or more, got {n_queries}")

@@ -274,6 +274,7 @@ def evaluate_clicks(
         The level of the intervals: over sessions for DCG and clicks, over queries for NDCG.
     seed
         For the bootstrap over queries.
+
     """
     chosen = _chosen(estimator, prediction)
     clip = chosen.default_clip if clip is None else clip

@@ -35,6 +35,7 @@ class Evaluation:
     per_query
         For each metric one value per query; NaN for a query that is left out of the mean because it
         has no relevant document.
+
     """
 
     queries: npt.NDArray[Any]
@@ -154,6 +155,7 @@ def evaluate(
         The lowest grade that is relevant for ``map``, ``mrr`` and ``precision``.
     max_grade
         The highest grade of the scale, for ``err``.
+
     """
     if isinstance(relevance, LabelledData):
         query = relevance.query if query is None else query

@@ -37,12 +37,16 @@ class ShownPages:
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _draw_queries(key, first, cumulative, query):  # type: ignore[no-untyped-def]
+def _draw_queries(key, first, cumulative, guide, lengths, query, length):  # type: ignore[no-untyped-def]
+    """Invert the cumulative traffic; the guide says where to begin, so few steps are left."""
+    last = len(cumulative) - 1
     for s in prange(len(query)):
         _, u = uniform(open_stream(key, first + s))
-        # Rounding may lift the largest product to the total itself.
-        found = np.searchsorted(cumulative, u * cumulative[-1], side="right")
-        query[s] = min(found, len(cumulative) - 1)
+        found = guide[int(u * len(guide))]
+        while found < last and cumulative[found] <= u:
+            found += 1
+        query[s] = found
+        length[s] = lengths[found]
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -117,11 +121,16 @@ def draw_pages(
     query_key: np.uint64,
     page_key: np.uint64,
 ) -> ShownPages:
-    """The pages of the sessions ``first`` to ``first + count`` out of ``n_sessions``."""
+    """The pages of the sessions ``first`` to ``first + count`` out of ``n_sessions``.
+
+    ``cumulative`` adds up the traffic of the queries, up to 1.
+    """
     query = np.empty(count, dtype=np.int32)
-    _draw_queries(query_key, first, cumulative, query)
     offsets = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(policy.lengths[query], out=offsets[1:])
+    n = len(cumulative)
+    guide = np.minimum(np.searchsorted(cumulative, np.arange(n) / n, side="right"), n - 1)
+    _draw_queries(query_key, first, cumulative, guide, policy.lengths, query, offsets[1:])
+    np.cumsum(offsets, out=offsets)
     row = np.empty(offsets[-1], dtype=np.int32)
     position = np.empty(offsets[-1], dtype=np.int32)
     session = np.empty(offsets[-1], dtype=np.int64)

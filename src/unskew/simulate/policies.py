@@ -63,6 +63,7 @@ class LoggingPolicy:
     shuffle
         What is shuffled then: all ``"candidates"`` of the query before the cut, or only the
         ``"page"`` that would have been shown.
+
     """
 
     offsets: npt.NDArray[np.int64]

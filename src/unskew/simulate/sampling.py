@@ -210,6 +210,7 @@ def sample(
         How often each query is asked, as weights; equally often by default.
     chunk
         How many sessions are drawn at a time.
+
     """
     batches = sample_batches(
         data, model=model, policy=policy, sessions=sessions, seed=seed, traffic=traffic, chunk=chunk
