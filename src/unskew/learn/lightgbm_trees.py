@@ -131,7 +131,9 @@ class LightGBMGrower:
 
     def one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
         """What the tree of that number (counted from 0) adds to the score of every row."""
-        return LightGBMTrees(self._booster, self._n_jobs).predict(values, first=number, last=number + 1)
+        return LightGBMTrees(self._booster, self._n_jobs).predict(
+            values, first=number, last=number + 1
+        )
 
     def finish(self, n_rounds: int) -> Trees:
         """The first ``n_rounds`` trees, without the training data."""
