@@ -277,7 +277,7 @@ def main() -> None:
     """Parse, then measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--queries", type=int, default=2000)
-    parser.add_argument("--features", type=int, default=50)
+    parser.add_argument("--features", type=int, default=136)
     parser.add_argument("--trees", type=int, default=300)
     parser.add_argument("--sessions", type=int, nargs="+", default=[10, 100, 1000])
     parser.add_argument("--peers-up-to", type=int, default=100, help="most sessions for the peers")

@@ -25,8 +25,9 @@ FloatArray = npt.NDArray[np.float64]
 class LightGBMTrees:
     """A LightGBM booster without its training data."""
 
-    def __init__(self, booster: lightgbm.Booster) -> None:
+    def __init__(self, booster: lightgbm.Booster, n_jobs: int = 0) -> None:
         self.raw = booster
+        self._n_jobs = n_jobs
 
     @property
     def n_rounds(self) -> int:
@@ -46,6 +47,7 @@ class LightGBMTrees:
             start_iteration=first,
             num_iteration=count,
             validate_features=False,
+            num_threads=self._n_jobs,
         )
         return np.asarray(score, dtype=np.float64)
 
@@ -67,6 +69,7 @@ class LightGBMGrower:
 
     def __init__(self, features: Features, settings: TreeSettings, continued: Trees | None) -> None:
         self._params = _parameters(settings)
+        self._n_jobs = settings.n_jobs or 0
         self._continued = continued.raw if continued is not None else None
         self._rows = len(features)
         self._before = continued.predict(features.values) if continued is not None else None
@@ -128,12 +131,14 @@ class LightGBMGrower:
 
     def one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
         """What the tree of that number (counted from 0) adds to the score of every row."""
-        return LightGBMTrees(self._booster).predict(values, first=number, last=number + 1)
+        return LightGBMTrees(self._booster, self._n_jobs).predict(
+            values, first=number, last=number + 1
+        )
 
     def finish(self, n_rounds: int) -> Trees:
         """The first ``n_rounds`` trees, without the training data."""
         text = self._booster.model_to_string(num_iteration=n_rounds)
-        return LightGBMTrees(lightgbm.Booster(model_str=text))
+        return LightGBMTrees(lightgbm.Booster(model_str=text), self._n_jobs)
 
 
 class _LightGBM:
