@@ -6,7 +6,9 @@ Five folds. A linear ranker trained on a few labelled queries orders the trainin
 its top ten and click by the position-based model with examination probabilities from an eye-tracking
 study and a tenth of the irrelevant results taken for relevant. Labels are used for nothing else but
 that ranker, the clicks and the judgement on the test fold; no setting is chosen by them. Every
-method grows the same trees on the same clicks.
+method grows the same trees on the same clicks, up to 300, and stops by its own measure on the clicks
+of the validation fold. (With all 300 trees every method knows these few queries by heart: see
+``--all-trees``.)
 """
 
 from __future__ import annotations
@@ -113,62 +115,98 @@ def simulate(train: unskew.LabelledData, n_sessions: int, seed: int) -> Clicks:
 Predict = Callable[[FloatArray], FloatArray]
 
 
-def ours(clicks: Clicks, seed: int, threads: int, debias: Any) -> Predict:
+@dataclass(frozen=True)
+class Task:
+    """What a method gets: clicks to learn from, clicks to stop by, a seed and its threads."""
+
+    clicks: Clicks
+    held_out: Clicks
+    seed: int
+    threads: int
+    patience: int | None
+
+
+def ours(task: Task, debias: Any) -> Predict:
     """Our ranker with its defaults."""
-    ranker = unskew.UnbiasedLambdaMART(
-        n_estimators=TREES, learning_rate=RATE, num_leaves=LEAVES, debias=debias,
-        random_state=seed, n_jobs=threads, verbose=0,
+    ranker = _ranker(task, debias=debias)
+    watched = None if task.patience is None else impressions(task.held_out)
+    return ranker.fit(impressions(task.clicks), validation=watched).predict
+
+
+def labels(task: Task) -> Predict:
+    """Our ranker on the labels of all training documents, stopped by labels: the upper bound."""
+    watched = None if task.patience is None else task.held_out.labels
+    return _ranker(task).fit_labels(task.clicks.labels, validation=watched).predict
+
+
+def _ranker(task: Task, **options: Any) -> unskew.UnbiasedLambdaMART:
+    return unskew.UnbiasedLambdaMART(
+        n_estimators=TREES, learning_rate=RATE, num_leaves=LEAVES, random_state=task.seed,
+        n_jobs=task.threads, verbose=0, early_stopping_rounds=task.patience, **options,
     )  # fmt: skip
-    return ranker.fit(
+
+
+def impressions(clicks: Clicks) -> unskew.Impressions:
+    """The clicks as our rankers take them."""
+    return unskew.Impressions.from_arrays(
         clicks.X, clicks.click, session=clicks.session, query=clicks.query, doc=clicks.doc,
         position=clicks.position,
-    ).predict  # fmt: skip
-
-
-def labels(clicks: Clicks, seed: int, threads: int) -> Predict:
-    """Our ranker on the labels of all training documents: the upper bound."""
-    ranker = unskew.UnbiasedLambdaMART(
-        n_estimators=TREES, learning_rate=RATE, num_leaves=LEAVES, random_state=seed,
-        n_jobs=threads, verbose=0,
     )  # fmt: skip
-    return ranker.fit_labels(clicks.labels).predict
 
 
-def lightgbm_position(clicks: Clicks, seed: int, threads: int) -> Predict:
+def lightgbm_position(task: Task) -> Predict:
     """LightGBM's lambdarank with `position`, its other settings at their defaults."""
     import lightgbm
 
-    kept = clicks.in_clicked_session
-    data = lightgbm.Dataset(
-        clicks.X[kept], clicks.click[kept], group=_group_sizes(clicks.session[kept]),
-        position=clicks.position[kept] - 1,
-    )  # fmt: skip
+    def dataset(clicks: Clicks, **options: Any) -> lightgbm.Dataset:
+        kept = clicks.in_clicked_session
+        sizes = _group_sizes(clicks.session[kept])
+        return lightgbm.Dataset(
+            clicks.X[kept], clicks.click[kept], group=sizes, position=clicks.position[kept] - 1,
+            **options,
+        )  # fmt: skip
+
+    data = dataset(task.clicks)
     params = {
-        "objective": "lambdarank", "learning_rate": RATE, "num_leaves": LEAVES,
-        "feature_fraction": 0.9, "bagging_fraction": 0.9, "bagging_freq": 1, "seed": seed,
-        "num_threads": threads, "verbosity": -1,
+        "objective": "lambdarank", "learning_rate": RATE, "num_leaves": LEAVES, "metric": "ndcg",
+        "eval_at": [len(EXAMINATION)], "feature_fraction": 0.9, "bagging_fraction": 0.9,
+        "bagging_freq": 1, "seed": task.seed, "num_threads": task.threads, "verbosity": -1,
     }  # fmt: skip
-    booster = lightgbm.train(params, data, TREES)
+    stop: dict[str, Any] = {}
+    if task.patience is not None:
+        callback = lightgbm.early_stopping(task.patience, verbose=False)
+        stop = {"valid_sets": [dataset(task.held_out, reference=data)], "callbacks": [callback]}
+    booster = lightgbm.train(params, data, TREES, **stop)
     return lambda X: np.asarray(booster.predict(X), dtype=np.float64)
 
 
-def xgboost_unbiased(clicks: Clicks, seed: int, threads: int) -> Predict:
+def xgboost_unbiased(task: Task) -> Predict:
     """XGBoost's lambdarank_unbiased, its other settings at their defaults."""
     import xgboost
 
-    kept = clicks.in_clicked_session
-    data = xgboost.QuantileDMatrix(
-        clicks.X[kept], clicks.click[kept], group=_group_sizes(clicks.session[kept])
-    )
+    def matrix(clicks: Clicks, **options: Any) -> xgboost.DMatrix:
+        kept = clicks.in_clicked_session
+        sizes = _group_sizes(clicks.session[kept])
+        return xgboost.QuantileDMatrix(clicks.X[kept], clicks.click[kept], group=sizes, **options)
+
+    data = matrix(task.clicks)
     params = {
         "objective": "rank:ndcg", "lambdarank_unbiased": True, "lambdarank_pair_method": "topk",
         "lambdarank_num_pair_per_sample": len(EXAMINATION), "tree_method": "hist",
+        "eval_metric": f"ndcg@{len(EXAMINATION)}",
         "grow_policy": "lossguide", "max_depth": 0, "max_leaves": LEAVES, "learning_rate": RATE,
-        "subsample": 0.9, "colsample_bytree": 0.9, "seed": seed, "nthread": threads,
+        "subsample": 0.9, "colsample_bytree": 0.9, "seed": task.seed, "nthread": task.threads,
         "verbosity": 0,
     }  # fmt: skip
-    booster = xgboost.train(params, data, TREES)
-    return lambda X: np.asarray(booster.predict(xgboost.DMatrix(X)), dtype=np.float64)
+    stop: dict[str, Any] = {}
+    if task.patience is not None:
+        watched = [(matrix(task.held_out, ref=data), "clicks")]
+        stop = {"evals": watched, "early_stopping_rounds": task.patience, "verbose_eval": False}
+    booster = xgboost.train(params, data, TREES, **stop)
+    last = booster.best_iteration + 1 if stop else TREES
+    return lambda X: np.asarray(
+        booster.predict(xgboost.DMatrix(X), iteration_range=(0, last)), dtype=np.float64
+    )
 
 
 def _group_sizes(session: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -176,29 +214,34 @@ def _group_sizes(session: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.diff(np.append(starts, len(session)))
 
 
-METHODS: dict[str, Callable[[Clicks, int, int], Predict]] = {
-    'Unskew, debias="pairwise"': lambda c, seed, t: ours(c, seed, t, "pairwise"),
-    'Unskew, debias="clicked"': lambda c, seed, t: ours(c, seed, t, "clicked"),
-    "Unskew, true propensities": lambda c, seed, t: ours(c, seed, t, EXAMINATION),
-    "Unskew, debias=None (raw clicks)": lambda c, seed, t: ours(c, seed, t, None),
+METHODS: dict[str, Callable[[Task], Predict]] = {
+    'Unskew, debias="pairwise"': lambda task: ours(task, "pairwise"),
+    'Unskew, debias="clicked"': lambda task: ours(task, "clicked"),
+    "Unskew, true propensities": lambda task: ours(task, EXAMINATION),
+    "Unskew, debias=None (raw clicks)": lambda task: ours(task, None),
     "XGBoost lambdarank_unbiased": xgboost_unbiased,
     "LightGBM position": lightgbm_position,
     "Unskew on labels": labels,
 }
 
 
-def judge(n_sessions: int, seeds: int, threads: int, k: int) -> dict[str, FloatArray]:
+def judge(
+    n_sessions: int, seeds: int, threads: int, k: int, patience: int | None
+) -> dict[str, FloatArray]:
     """NDCG@k of every method: one row per seed, one column per fold."""
     folder = data_folder()
     parts = [unskew.read_labels(str(folder / f"S{number}.txt.gz")) for number in range(1, 6)]
     found = {name: np.zeros((seeds, 5)) for name in METHODS}
     for fold in range(5):
         train = merged(parts[(fold + step) % 5] for step in range(3))
-        test = parts[(fold + 4) % 5]
+        validation, test = merged([parts[(fold + 3) % 5]]), parts[(fold + 4) % 5]
         for seed in range(seeds):
+            # The validation clicks come from lists and users of their own.
             clicks = simulate(train, n_sessions, seed)
+            held_out = simulate(validation, n_sessions, seeds + seed)
+            task = Task(clicks, held_out, seed, threads, patience)
             for name, method in METHODS.items():
-                score = method(clicks, seed, threads)(test.features.values.astype(np.float64))
+                score = method(task)(test.features.values.astype(np.float64))
                 found[name][seed, fold] = mean_ndcg(score, test.relevance, test.offsets, k)
             print(f"{n_sessions} sessions, fold {fold + 1}, seed {seed}", file=sys.stderr)
     return found
@@ -223,8 +266,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--k", type=int, default=10)
+    parser.add_argument("--patience", type=int, default=50, help="rounds without a better one")
+    parser.add_argument("--all-trees", action="store_true", help="never stop early")
     options = parser.parse_args()
-    results = {n: judge(n, options.seeds, options.threads, options.k) for n in options.sessions}
+    patience = None if options.all_trees else options.patience
+    results = {
+        n: judge(n, options.seeds, options.threads, options.k, patience) for n in options.sessions
+    }
     report(results, options.seeds, options.k)
 
 
