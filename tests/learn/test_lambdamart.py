@@ -245,18 +245,27 @@ def test_callbacks_see_every_round_and_may_stop(log, labels):
     assert ranker.position_bias_.equals(seen[2].bias)
 
 
+@pytest.fixture
+def listening_to_ctrl_c():
+    """Ctrl-C as in a terminal: a program started in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("listening_to_ctrl_c")
 def test_ctrl_c_keeps_the_rounds_so_far(log):
-    """An interruption during round 4 leaves a fitted model of 3 rounds, with a warning."""
+    """An interruption after round 4 leaves a fitted model of 4 rounds, with a warning."""
 
     def interrupt(now):
         if now.number == 4:
             signal.raise_signal(signal.SIGINT)
 
-    three = UnbiasedLambdaMART(**{**QUICK, "n_estimators": 4}).fit(log)
+    four = UnbiasedLambdaMART(**{**QUICK, "n_estimators": 4}).fit(log)
     with pytest.warns(UserWarning, match="keeps the 4 rounds that were complete"):
         ranker = UnbiasedLambdaMART(**QUICK).fit(log, callbacks=[interrupt])
-    np.testing.assert_array_equal(ranker.predict(log.features), three.predict(log.features))
-    assert ranker.position_bias_.equals(three.position_bias_)
+    np.testing.assert_array_equal(ranker.predict(log.features), four.predict(log.features))
+    assert ranker.position_bias_.equals(four.position_bias_)
 
 
 def test_no_possible_split_is_said(log):

@@ -97,4 +97,10 @@ def _how(story: Story) -> Section:
         f"curve, theta {setting.theta:g}. {setting.n_estimators} trees, learning rate "
         f"{setting.learning_rate:g}, p = {setting.p:g}."
     )
-    return Section("How it was made", paragraph(text))
+    caution = (
+        "The setting favours debiasing: many sessions a query, and lists that a weak ranker made. With "
+        "few sessions a query, or with lists that are good already, Pairwise Debiasing may gain "
+        'nothing over raw clicks, and debias="clicked", which holds t_minus at 1, is the safer choice. '
+        "Try it: a seed is another world, and the simulator has other click models."
+    )
+    return Section("How it was made", paragraph(text) + paragraph(caution))
