@@ -4,7 +4,8 @@
     python benchmarks/train_vs_peers.py --quick    a small one, to see that it runs
 
 Clicks are simulated by the position-based model on generated queries of ten documents. Ours gets the
-compacted log; the peers get the sessions as rows, because that is what they take. All grow the same
+compacted log; the peers get the sessions as rows, because that is what they take (``--clicked-only``
+spares them the sessions without a click, which teach a pairwise method nothing). All grow the same
 number of trees with the same rate, leaves and sampling on two threads. Every contender runs in a
 process of its own, warms up on a tiny problem, and then is timed from data in memory to a trained
 model; the best of several runs counts. The floor is LightGBM's squared error on the same distinct
@@ -43,6 +44,7 @@ class Problem:
     n_queries: int
     n_features: int
     trees: int
+    clicked_only: bool = False
 
     def documents(self, seed: int) -> tuple[FloatArray, npt.NDArray[np.int64]]:
         """Features, in the order the pages show them, and grades from 0 to 4."""
@@ -96,12 +98,10 @@ def prepare(problem: Problem, n_sessions: int, folder: Path) -> None:
 
 
 def peer_rows(problem: Problem, n_sessions: int) -> tuple[FloatArray, Any, Any, Any]:
-    """The sessions as rows: features, clicks, group sizes, positions. Unclicked sessions teach
-    a pairwise peer nothing and are left out, which spares it their rows.
-    """  # noqa: D205
+    """The sessions as rows: features, clicks, group sizes, positions."""
     X, _ = problem.documents(seed=0)
     clicked = problem.clicks(n_sessions)
-    kept = clicked.any(axis=2)
+    kept = clicked.any(axis=2) | (not problem.clicked_only)
     query = np.repeat(np.arange(problem.n_queries), kept.sum(axis=1))
     rows = (query[:, None] * POSITIONS + np.arange(POSITIONS)).ravel()
     click = clicked[kept].ravel().astype(np.int32)
@@ -234,6 +234,7 @@ def measure(
         sys.executable, __file__, "--worker", name, "--sessions", str(n_sessions),
         "--queries", str(problem.n_queries), "--features", str(problem.n_features),
         "--trees", str(problem.trees), "--folder", str(folder),
+        *(["--clicked-only"] if problem.clicked_only else []),
     ]  # fmt: skip
     environment = {**os.environ, "NUMBA_NUM_THREADS": str(THREADS)}
     results = []
@@ -282,11 +283,12 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, nargs="+", default=[10, 100, 1000])
     parser.add_argument("--peers-up-to", type=int, default=100, help="most sessions for the peers")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--clicked-only", action="store_true", help="for the peers")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--worker", choices=sorted(CONTENDERS), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    problem = Problem(options.queries, options.features, options.trees)
+    problem = Problem(options.queries, options.features, options.trees, options.clicked_only)
     if options.worker:
         work(options.worker, problem, options.sessions[0], options.folder)
     elif options.quick:
