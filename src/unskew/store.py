@@ -97,8 +97,11 @@ def _remove_orphans(folder: Path, names: Iterable[str]) -> None:
     if not (folder / MANIFEST).is_file():
         return
     mentioned = {entry["file"] for entry in _manifest(folder)["files"].values()}
+    any_token = "-" + "[0-9a-f]" * 8
+    for file in folder.glob(f".{MANIFEST}{any_token}"):
+        file.unlink(missing_ok=True)
     for name in names:
-        for file in (folder / name, *folder.glob(_suffixed(name, "-" + "[0-9a-f]" * 8))):
+        for file in (folder / name, *folder.glob(_suffixed(name, any_token))):
             if file.name not in mentioned:
                 file.unlink(missing_ok=True)
 

@@ -38,7 +38,7 @@ def features_from(
     try:
         values = np.asarray(X)
         if values.dtype != np.float32:
-            values = values.astype(np.float64)
+            values = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise DataError(f"X must hold numbers: {error}") from error
     if values.ndim != 2:
@@ -69,9 +69,9 @@ def _from_frame(frame: Any, categorical: Sequence[str]) -> Features:
 
 
 def _check_finite(values: npt.NDArray[np.floating], names: Sequence[str]) -> None:
-    infinite = np.argwhere(np.isinf(values))
-    if len(infinite):
-        row, column = infinite[0]
+    infinite = np.isinf(values)
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0]
         raise DataError(
             f"row {row + 1:,}: feature {names[column]!r} is infinite. Remedy: cap it, or write NaN for "
             "a missing value."
@@ -158,7 +158,7 @@ def _compacted(columns: dict[str, pa.Array], features: Features | None) -> Impre
             row=order,
             context=codes.get("context"),
             weight=_weight(columns["weight"])[order] if "weight" in columns else None,
-            features=features.values[order] if features is not None and features.names else None,
+            features=_rows_in(order, features) if features is not None and features.names else None,
         )
     )
     _raise_first_problem(compactor)
@@ -168,6 +168,12 @@ def _compacted(columns: dict[str, pa.Array], features: Features | None) -> Impre
         contexts=coders["context"] if "context" in codes else None,
     )
     return data if features is None else _with_categories(data, features)
+
+
+def _rows_in(order: npt.NDArray[np.int64], features: Features) -> npt.NDArray[np.floating]:
+    # Most logs are in order already, and the matrix is the largest thing there is.
+    in_order = bool((order[1:] > order[:-1]).all())
+    return features.values if in_order else features.values[order]
 
 
 def _with_categories(data: Impressions, features: Features) -> Impressions:
@@ -216,7 +222,9 @@ def _sessions_together(
     session: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """An order of rows in which each session's stand side by side, and where sessions begin."""
-    order = np.argsort(session, kind="stable")
+    order = np.arange(len(session))
+    if (session[1:] < session[:-1]).any():
+        order = np.argsort(session, kind="stable")
     ordered = session[order]
     change = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return order, np.concatenate(([0], change, [len(session)])).astype(np.int64)

@@ -111,8 +111,8 @@ class _Join:
         missing = np.flatnonzero(~self.filled)
         if len(missing):
             documents = self.data.documents
-            query = self.data.queries[documents.query[missing[0]]]
-            doc = documents.doc[missing[0]]
+            query = self.data.queries.tolist()[documents.query[missing[0]]]
+            doc = documents.doc[missing[:1]].tolist()[0]
             where = f"{self.table.name} ({columns.query} {query!r}, {columns.doc} {doc!r})"
             problems.append(Problem(Kind.MISSING_FEATURES, len(missing), None, where))
         return problems

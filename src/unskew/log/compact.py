@@ -26,6 +26,7 @@ from unskew.log.grouping import (
     intern_rows,
     order_ragged,
     rehash,
+    split_pages,
     split_records,
     tally,
 )
@@ -156,18 +157,17 @@ class Compactor:
         rows = self._session_rows(batch)
         starts = _read_only(batch.starts)
         n, n_sessions = len(batch.query), len(starts) - 1
-        order = np.empty(n, dtype=np.int64)
-        kept = np.empty(n_sessions, dtype=np.int64)
-        offsets = np.empty(n_sessions + 1, dtype=np.int64)
+        kept, pages, patterns = (np.empty(n_sessions + 1, dtype=np.int64) for _ in range(3))
         content = np.empty(3 * n_sessions + 2 * n, dtype=np.int64)
+        clicks = np.empty(n, dtype=np.int64)
         found = self.problems, self.first_row
-        k = encode_pages(starts, rows, order, kept, offsets, content, *found)
-        places = self._pages.intern(offsets[: k + 1], content, self._mask)
+        k = encode_pages(starts, rows, kept, pages, content, patterns, clicks, *found)
+        places = self._pages.intern(pages[: k + 1], content, self._mask)
         k, self._n_pages = encode_patterns(
-            starts, rows, order, kept[:k], places, self._pages.words, self._n_pages,
-            offsets, content, self._check_docs, *found,
+            starts, rows, kept[:k], places, self._pages.words, self._n_pages, patterns, clicks,
+            pages, content, self._check_docs, *found,
         )  # fmt: skip
-        tally(self._patterns.intern(offsets[: k + 1], content, self._mask), self._patterns.words)
+        tally(self._patterns.intern(pages[: k + 1], content, self._mask), self._patterns.words)
         self.n_sessions += n_sessions
         self.n_left_out += n_sessions - k
 
@@ -210,15 +210,10 @@ class Compactor:
 
         The coders give codes back their keys; without ``docs`` documents are numbered.
         """
-        words, places = self._pages.words, self._pages.places()
-        query_keys, page_query = queries.decode(words[places + HEAD])
-        sizes = (words[places + 1] - 1) // 2
-        offsets = np.concatenate(([0], np.cumsum(sizes)))
-        # The words of a page after its query: position, token, position, token, …
-        at = 2 * np.arange(offsets[-1]) + np.repeat(places + HEAD + 1 - 2 * offsets[:-1], sizes)
-        position, token = words[at], words[at + 1]
+        query_code, offsets, position, token = self._page_columns()
+        query_keys, page_query = queries.decode(query_code)
         documents, document = self._documents(
-            np.repeat(page_query, sizes), len(query_keys), token, docs, categories or {}
+            np.repeat(page_query, np.diff(offsets)), len(query_keys), token, docs, categories or {}
         )
         order = order_ragged(page_query, len(query_keys), offsets, position << 32 | document)
         new_offsets, entries = _reordered(offsets, order)
@@ -231,6 +226,17 @@ class Compactor:
         context_keys, patterns = self._ordered_patterns(order, contexts)
         return Impressions(query_keys, context_keys, documents, pages, patterns)
 
+    def _page_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """The pages in order of first appearance: query, offsets, positions and tokens."""
+        words, places = self._pages.words, self._pages.places()
+        none = np.empty(0, dtype=np.int64)
+        query = np.empty(len(places), dtype=np.int64)
+        offsets = np.zeros(len(places) + 1, dtype=np.int64)
+        n = split_pages(words, places, query, offsets, none, none)
+        position, token = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        split_pages(words, places, query, offsets, position, token)
+        return query, offsets, position, token
+
     def _documents(
         self,
         query: IntArray,
@@ -240,38 +246,34 @@ class Compactor:
         categories: Mapping[str, KeyCoder],
     ) -> tuple[Documents, IntArray]:
         """The documents that pages show, sorted by query, doc and version; and each entry's index."""
-        distinct = _Records()
-        pairs = np.column_stack((query, token)).ravel()
-        places = np.empty(len(query), dtype=np.int64)
-        for low in range(0, len(query), 2**16):
-            part = slice(low, min(low + 2**16, len(query)))
-            offsets = np.arange(part.stop - low + 1) * 2
-            content = pairs[2 * low : 2 * part.stop]
-            places[part] = distinct.intern(offsets, content, NO_COLLISIONS_FORCED)
-        # Every record has the same length, so its number follows from its place.
-        index = (np.where(places < 0, ~places, places) - 1) // (HEAD + 2)
-        found = distinct.places()
-        query, token = distinct.words[found + HEAD], distinct.words[found + HEAD + 1]
-        features = self._features(token, categories)
         doc = self._rows.doc[token] if self._feature_names else token
-        doc_keys, doc_rank = (doc, doc) if docs is None else docs.ranked(doc)
-        sequence = doc_rank
+        doc_keys, rank = (doc, doc) if docs is None else docs.ranked(doc)
+        sequence, width = rank, 1
         if self._feature_names:
+            # Versions sort by a hash of their values, and by token if ever two hashes are equal.
+            features = self._features(categories)
             version = hash_rows(_read_only(features.values), _read_only(_bits(features.values)))
-            sequence = np.column_stack((doc_rank, version)).ravel()
-        width = len(sequence) // max(len(doc), 1)
-        order = order_ragged(query, n_queries, np.arange(len(doc) + 1) * width, sequence)
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        names = np.arange(len(order)) if docs is None else doc_keys[order]
-        documents = Documents(query[order].astype(np.int32), names, features.take(order))
-        return documents, place[index]
+            sequence, width = np.column_stack((rank, version[token], token)).ravel(), 3
+        order = order_ragged(query, n_queries, np.arange(len(token) + 1) * width, sequence)
+        ordered_query, ordered_token = query[order], token[order]
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = ordered_query[1:] != ordered_query[:-1]
+        new[1:] |= ordered_token[1:] != ordered_token[:-1]
+        index = np.empty(len(order), dtype=np.int64)
+        index[order] = np.cumsum(new) - 1
+        first = order[new]
+        names = np.arange(len(first)) if docs is None else doc_keys[first]
+        if self._feature_names:
+            kept = features.take(token[first])
+        else:
+            kept = Features(np.empty((len(first), 0)), ())
+        return Documents(query[first].astype(np.int32), names, kept), index
 
-    def _features(self, token: IntArray, categories: Mapping[str, KeyCoder]) -> Features:
-        """The feature rows of the given tokens, with categories in sorted order."""
-        if not self._feature_names:
-            return Features(np.empty((len(token), 0)), ())
-        return decode_categories(self._rows.values[token], self._feature_names, categories)
+    def _features(self, categories: Mapping[str, KeyCoder]) -> Features:
+        """All feature rows, with categories in sorted order."""
+        values = self._rows.values[: self._rows.table.n]
+        values = values.copy() if categories else values
+        return decode_categories(values, self._feature_names, categories)
 
     def _ordered_patterns(
         self, page_order: IntArray, contexts: KeyCoder | None

@@ -2,7 +2,8 @@
 
 Pages and patterns are records of whole numbers in one flat array, ``words``:
 
-    page     [page number, length, query, position, token, position, token, …]
+    page     [page number, length, query, 0, token, token, …]                  at positions 1, 2, 3, …
+             [page number, length, query, n, position, …, token, …]            at any other positions
     pattern  [sessions,    length, page number, context, weight bits, click, click, …]
 
 A table holds the hash and the place of each record. A hash only says where to look: two records are
@@ -36,6 +37,7 @@ __all__ = [
     "mark_seen",
     "order_ragged",
     "rehash",
+    "split_pages",
     "split_records",
     "tally",
 ]
@@ -52,8 +54,6 @@ _MIX = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S29 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(29)
 _ONE = np.uint64(1)
 
-# A session that is fine, beside the kinds of problems.
-_FINE = -1
 _POSITION_BELOW_ONE = int(Kind.POSITION_BELOW_ONE)
 _POSITION_TOO_LARGE = int(Kind.POSITION_TOO_LARGE)
 _CLICK_NOT_GRADE = int(Kind.CLICK_NOT_GRADE)
@@ -321,16 +321,31 @@ def _optional_columns_fine(a, b, context, weight, bad):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def encode_pages(starts, rows, order, kept, offsets, content, problems, first):  # type: ignore[no-untyped-def]
-    """Write the page of every valid session ``starts[s]:starts[s + 1]`` as a record.
+def _in_order(rows, a, b, problems, first):  # type: ignore[no-untyped-def]
+    """The rows ``a:b`` by ascending position, or no rows if two are at the same position."""
+    order = a + np.argsort(rows.position[a:b], kind="mergesort")
+    for k in range(1, b - a):
+        if rows.position[order[k]] == rows.position[order[k - 1]]:
+            _report(problems, first, _DUPLICATE_POSITION, rows.row[order[k]])
+            return order[:0]
+    return order
 
-    ``order`` becomes the rows by ascending position, ``kept`` the sessions written. Returns how many.
+
+@njit(cache=True, nogil=True)
+def encode_pages(starts, rows, kept, pages, content, patterns, clicks, problems, first):  # type: ignore[no-untyped-def]
+    """Write the page and the clicks of every valid session ``starts[s]:starts[s + 1]``.
+
+    Page ``k`` is ``content[pages[k]:pages[k + 1]]`` and its clicks are
+    ``clicks[patterns[k]:patterns[k + 1]]``, each a slot and a grade. ``kept`` becomes the sessions
+    written; returns how many.
     """
     query, token, position, grade = rows.query, rows.token, rows.position, rows.grade
     context, weight, bad = rows.context, rows.weight, rows.bad
-    optional = len(context) > 1 or len(weight) > 1 or len(bad) > 1
+    # In a batch of one row a column of length 1 may be a real one.
+    optional = max(len(context), len(weight), len(bad)) > 1 or len(query) == 1
     n = 0
     w = 0
+    c = 0
     for s in range(len(starts) - 1):
         a, b = starts[s], starts[s + 1]
         fine = True
@@ -339,61 +354,83 @@ def encode_pages(starts, rows, order, kept, offsets, content, problems, first): 
         for r in range(a, b):
             fine &= (position[r] >= 1) & (position[r] <= MAX_POSITION)
             fine &= (grade[r] >= 0) & (grade[r] <= MAX_GRADE) & (query[r] == query[a])
-            ascending &= position[r] >= previous
+            ascending &= position[r] > previous
             previous = position[r]
-            order[r] = r
         if optional:
             fine &= _optional_columns_fine(a, b, context, weight, bad)
         if not fine:
             _report_session(rows, a, b, problems, first)
             continue
-        if not ascending:
-            order[a:b] = a + np.argsort(position[a:b], kind="mergesort")
-        offsets[n] = w
+        pages[n] = w
+        patterns[n] = c
         content[w] = query[a]
-        w += 1
-        for k in range(a, b):
-            content[w] = position[order[k]]
-            content[w + 1] = token[order[k]]
-            w += 2
+        w += 2
+        # Ascending and ending at their number, positions are 1, 2, 3, …
+        if ascending and position[b - 1] == b - a:
+            content[w - 1] = 0
+            for r in range(a, b):
+                content[w] = token[r]
+                w += 1
+                if grade[r] > 0:
+                    clicks[c] = ((r - a) << 8) | grade[r]
+                    c += 1
+        else:
+            order = _in_order(rows, a, b, problems, first)
+            if not len(order):
+                w = pages[n]
+                continue
+            size = b - a
+            if position[order[size - 1]] == size:
+                content[w - 1] = 0
+            else:
+                content[w - 1] = size
+                for k in range(size):
+                    content[w + k] = position[order[k]]
+                w += size
+            for k in range(size):
+                r = order[k]
+                content[w] = token[r]
+                w += 1
+                if grade[r] > 0:
+                    clicks[c] = (k << 8) | grade[r]
+                    c += 1
         kept[n] = s
         n += 1
-    offsets[n] = w
+    pages[n] = w
+    patterns[n] = c
     return n
 
 
 @njit(cache=True, nogil=True)
-def _page_problem(rows, order, a, b, check_docs):  # type: ignore[no-untyped-def]
-    """The kind of problem of a new page and the row it shows in, or (_FINE, 0)."""
-    for k in range(a + 1, b):
-        if rows.position[order[k]] == rows.position[order[k - 1]]:
-            return _DUPLICATE_POSITION, rows.row[order[k]]
-    if not check_docs:
-        return _FINE, 0
+def _repeated_doc(rows, a, b):  # type: ignore[no-untyped-def]
+    """The first row of ``a:b`` whose document occurs in an earlier one, or -1."""
+    doc = rows.doc
     if b - a <= 16:
-        for k in range(a + 1, b):
-            for j in range(a, k):
-                if rows.doc[order[k]] == rows.doc[order[j]]:
-                    return _DUPLICATE_DOC, rows.row[order[k]]
-        return _FINE, 0
-    docs = rows.doc[order[a:b]]
-    by_doc = np.argsort(docs, kind="mergesort")
+        for r in range(a + 1, b):
+            for earlier in range(a, r):
+                if doc[r] == doc[earlier]:
+                    return r
+        return EMPTY
+    by_doc = a + np.argsort(doc[a:b], kind="mergesort")
+    found = EMPTY
     for k in range(1, b - a):
-        if docs[by_doc[k]] == docs[by_doc[k - 1]]:
-            return _DUPLICATE_DOC, rows.row[order[a + by_doc[k]]]
-    return _FINE, 0
+        r = by_doc[k]
+        if doc[r] == doc[by_doc[k - 1]] and (found == EMPTY or r < found):
+            found = r
+    return found
 
 
 @njit(cache=True, nogil=True)
 def encode_patterns(  # type: ignore[no-untyped-def]
-    starts, rows, order, kept, places, pages, n_pages, offsets, content, check_docs, problems, first
-):
+    starts, rows, kept, places, words, n_pages, patterns, clicks, offsets, content, check_docs,
+    problems, first,
+):  # fmt: skip
     """Number new pages and write the pattern of every session on a valid page as a record.
 
-    A new page that is not valid is numbered -1; its sessions are reported and left out. Returns the
-    number of patterns written and of valid pages.
+    A new page with a document twice is numbered -1; its sessions are reported and left out. Returns
+    the number of patterns written and of valid pages.
     """
-    grade, context, weight_bits = rows.grade, rows.context, rows.weight.view(np.int64)
+    context, weight_bits = rows.context, rows.weight.view(np.int64)
     n = 0
     w = 0
     for k in range(len(kept)):
@@ -401,26 +438,46 @@ def encode_patterns(  # type: ignore[no-untyped-def]
         place = places[k]
         if place < 0:
             place = ~place
-            kind, row = _page_problem(rows, order, a, b, check_docs)
-            pages[place] = n_pages if kind == _FINE else EMPTY
-            n_pages += kind == _FINE
-        if pages[place] == EMPTY:
-            kind, row = _page_problem(rows, order, a, b, check_docs)
-            _report(problems, first, kind, row)
+            valid = not check_docs or _repeated_doc(rows, a, b) == EMPTY
+            words[place] = n_pages if valid else EMPTY
+            n_pages += valid
+        if words[place] == EMPTY:
+            _report(problems, first, _DUPLICATE_DOC, rows.row[_repeated_doc(rows, a, b)])
             continue
         offsets[n] = w
-        content[w] = pages[place]
+        content[w] = words[place]
         content[w + 1] = _at(context, a)
         content[w + 2] = _at(weight_bits, a)
         w += 3
-        for r in range(a, b):
-            g = grade[order[r]]
-            if g > 0:
-                content[w] = ((r - a) << 8) | g
-                w += 1
+        for c in range(patterns[k], patterns[k + 1]):
+            content[w] = clicks[c]
+            w += 1
         n += 1
     offsets[n] = w
     return n, n_pages
+
+
+@njit(cache=True, nogil=True)
+def split_pages(words, places, query, offsets, position, token):  # type: ignore[no-untyped-def]
+    """Take the page records at ``places`` apart; returns the number of entries.
+
+    With no room in ``token`` it only counts.
+    """
+    n = 0
+    for k in range(len(places)):
+        place = places[k] + HEAD
+        size = words[place - 1] - 2
+        explicit = words[place + 1] > 0
+        if explicit:
+            size //= 2
+        if len(token):
+            query[k] = words[place]
+            for i in range(size):
+                position[n + i] = words[place + 2 + i] if explicit else i + 1
+                token[n + i] = words[place + 2 + i + (size if explicit else 0)]
+        n += size
+        offsets[k + 1] = n
+    return n
 
 
 @njit(cache=True, nogil=True)

@@ -217,20 +217,20 @@ class Impressions:
     def sessions(self) -> Iterator[Session]:
         """Every session of the log, pattern by pattern: the exact inverse of the compression."""
         pages, patterns = self.pages, self.patterns
+        queries, contexts = self.queries.tolist(), [*self.contexts.tolist(), None]
         for m in range(len(patterns)):
             page = int(patterns.page[m])
             shown = slice(pages.offsets[page], pages.offsets[page + 1])
             clicks = slice(patterns.offsets[m], patterns.offsets[m + 1])
             position = pages.position[shown]
-            context = patterns.context[m]
             session = Session(
                 page=page,
-                query=self.queries[pages.query[page]],
+                query=queries[pages.query[page]],
                 doc=tuple(self.documents.doc[pages.document[shown]].tolist()),
                 position=tuple(position.tolist()),
                 clicked=tuple(position[patterns.slot[clicks]].tolist()),
                 grade=tuple(patterns.grade[clicks].tolist()),
-                context=self.contexts[context] if context >= 0 else None,
+                context=contexts[patterns.context[m]],
                 weight=float(patterns.weight[m]),
             )
             for _ in range(int(patterns.count[m])):

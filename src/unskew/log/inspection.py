@@ -169,8 +169,8 @@ def clicks_by_position(data: Impressions) -> list[PositionClicks]:
     counts = count_statistics(replace(data, patterns=each_counts_once))
     shown = np.repeat(counts.impressions, np.diff(pages.offsets))
     position, index = np.unique(pages.position, return_inverse=True)
-    impressions = np.bincount(index, weights=shown)
-    clicks = np.bincount(index, weights=counts.clicks)
+    impressions = np.bincount(index, weights=shown).astype(np.float64)
+    clicks = np.bincount(index, weights=counts.clicks).astype(np.float64)
     seen = impressions > 0
     low, high = wilson_interval(clicks[seen], impressions[seen])
     return [

@@ -39,9 +39,9 @@ def is_number(kind: str) -> bool:
 def key_sql(table: Table, column: str) -> str:
     """A key as an integer or a text: two keys are equal exactly if they are written the same."""
     kind, name = table.columns[column], quoted(column)
-    if is_integer(kind):
-        return f"CAST({name} AS BIGINT)"
-    if kind in {"UBIGINT", "VARCHAR"}:
+    if kind == "BOOLEAN":
+        return f"CAST({name} AS TINYINT)"
+    if is_integer(kind) or kind in {"UBIGINT", "VARCHAR"}:
         return name
     if kind in _FLOATS or kind.startswith("DECIMAL"):
         # Data frames turn whole numbers into floats as soon as one is missing.
@@ -52,10 +52,12 @@ def key_sql(table: Table, column: str) -> str:
 
 
 def number_sql(table: Table, column: str) -> str:
-    """A number as BIGINT or DOUBLE; what is no number becomes NaN, and only null stays null."""
+    """A number as an integer or DOUBLE; what is no number becomes NaN, and only null stays null."""
     kind, name = table.columns[column], quoted(column)
+    if kind == "BOOLEAN":
+        return f"CAST({name} AS TINYINT)"
     if is_integer(kind):
-        return f"CAST({name} AS BIGINT)"
+        return name
     if is_number(kind):
         return f"CAST({name} AS DOUBLE)"
     return (

@@ -276,7 +276,7 @@ class _Scanner:
             column = column.fill_null(1)
         values = np.asarray(column)
         if pa.types.is_integer(column.type):
-            return values
+            return values.astype(np.int64, copy=False)
         # Beyond 2**53 a float cannot tell neighbouring whole numbers apart.
         fractional = ~((np.floor(values) == values) & (np.abs(values) < 2**53))
         if fractional.any():

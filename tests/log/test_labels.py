@@ -1,0 +1,148 @@
+"""Labelled data from LETOR text and from tables."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import unskew
+from unskew import DataError, Features, LabelledData, UsageError
+
+LETOR = """\
+2 qid:10 1:0.5 3:1.25 #docid = GX1 inc = 1
+0 qid:10 1:0.1 2:7 #docid = GX2
+1 qid:11 2:-3e-2 #docid = GX1
+"""
+
+
+@pytest.fixture(params=["plain", "gzip"])
+def letor(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A small LETOR file, plain and compressed."""
+    if request.param == "plain":
+        file = tmp_path / "train.txt"
+        file.write_text(LETOR)
+    else:
+        file = tmp_path / "train.txt.gz"
+        file.write_bytes(gzip.compress(LETOR.encode()))
+    return file
+
+
+def test_letor_by_hand(letor: Path) -> None:
+    """Grades, queries, documents and features are where the format puts them."""
+    data = unskew.read_labels(letor)
+    assert data.relevance.tolist() == [2.0, 0.0, 1.0]
+    assert data.query.tolist() == [10, 10, 11]
+    assert data.doc.tolist() == ["GX1", "GX2", "GX1"]
+    assert data.features.values.tolist() == [[0.5, 0, 1.25], [0.1, 7, 0], [0, -0.03, 0]]
+    assert data.features.names == ("1", "2", "3")
+    assert (data.n_queries, data.offsets.tolist()) == (2, [0, 2, 3])
+    assert unskew.read_labels(letor, n_features=5).features.n_features == 5
+
+
+def test_letor_without_docids(tmp_path: Path) -> None:
+    """Without docids a document is named by its row."""
+    file = tmp_path / "x.txt"
+    file.write_text("1 qid:1 1:2\n0 qid:1 1:3\n")
+    assert unskew.read_labels(file).doc.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 qid:1 1:2\n2 1:3\n", r"line 2: '2 1:3' is not LETOR text"),
+        ("1 qid:1 1:2\nrelevant qid:1 1:3\n", r"line 2: 'relevant"),
+        ("1 qid:1 1:2\n1 qid:1 one:3\n", r"line 2: '1 qid:1 one:3'"),
+        ("1 qid:1 1:inf\n", r"line 1: feature 1 is infinite"),
+        ("", "not a single line"),
+        ("-1 qid:1 1:2\n", r"relevance must be a grade, 0 or higher: row 1 has -1.0"),
+    ],
+)
+def test_bad_letor(text: str, message: str, tmp_path: Path) -> None:
+    """A line that is not LETOR text is shown with its number."""
+    file = tmp_path / "x.txt"
+    file.write_text(text)
+    with pytest.raises(DataError, match=message):
+        unskew.read_labels(file)
+
+
+def test_truncated_gzip(tmp_path: Path) -> None:
+    """A compressed file cut short is an error that names it."""
+    file = tmp_path / "x.txt.gz"
+    file.write_bytes(gzip.compress(LETOR.encode() * 5_000)[:-50])
+    with pytest.raises(DataError, match=r"x\.txt\.gz.*truncated or damaged"):
+        unskew.read_labels(file)
+    with pytest.raises(DataError, match="there is no such file"):
+        unskew.read_labels(tmp_path / "y.txt")
+
+
+def test_a_table_of_labels(tmp_path: Path) -> None:
+    """A table with query, doc and relevance; rows of a query are brought together."""
+    table = pa.table(
+        {
+            "query": ["b", "a", "b"], "doc": [1, 2, 3], "relevance": [0, 4, 1],
+            "x": [1.0, None, 3.0], "kind": pa.array(["u", "v", "u"]).dictionary_encode(),
+        }
+    )  # fmt: skip
+    pq.write_table(table, tmp_path / "labels.parquet")
+    for source in (table, tmp_path / "labels.parquet", table.to_pandas()):
+        data = unskew.read_labels(source)
+        assert data.query.tolist() == ["b", "b", "a"]
+        assert data.doc.tolist() == [1, 3, 2]
+        assert data.relevance.tolist() == [0.0, 1.0, 4.0]
+        assert data.features.names == ("x", "kind")
+        assert data.features.categories == {"kind": ("u", "v")}
+        assert np.isnan(data.features.values[2, 0])
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"query": [1], "grade": [1]}, r"no column 'relevance'.*option 'relevance'"),
+        ({"query": [1, None], "relevance": [1, 1]}, r"row 2: column 'query' is null"),
+        ({"query": [1, 1], "relevance": [1, None]}, r"row 2: column 'relevance' is null"),
+        ({"query": [1, 1], "relevance": ["1", "good"]}, r"row 2 has nan"),
+        ({"query": [], "relevance": []}, "not a single row"),
+    ],
+)
+def test_bad_label_tables(table: dict[str, list[object]], message: str) -> None:
+    """A wrong table of labels names the column and the row."""
+    with pytest.raises(DataError, match=message):
+        unskew.read_labels(pa.table(table))
+
+
+def test_the_container_is_strict() -> None:
+    """Columns have one length, and a query's rows stand side by side."""
+    features = Features(np.zeros((3, 1)), ("x",))
+    with pytest.raises(DataError, match="columns of one length"):
+        LabelledData(features, np.zeros(2), np.zeros(3), np.zeros(3))
+    with pytest.raises(DataError, match="must stand side by side"):
+        LabelledData(features, np.zeros(3), np.array([1, 2, 1]), np.arange(3))
+    with pytest.raises(UsageError, match="one name per column"):
+        Features(np.zeros((3, 1)), ("x", "y"))
+    with pytest.raises(UsageError, match="which are no features"):
+        Features(np.zeros((3, 1)), ("x",), {"y": ("a",)})
+
+
+def test_queries_are_taken() -> None:
+    """Some queries, in another order, with all their rows."""
+    data = LabelledData.from_rows(
+        Features(np.arange(5.0)[:, None], ("x",)), np.arange(5), ["a", "b", "b", "c", "c"]
+    )
+    taken = data.take_queries(np.array([2, 0]))
+    assert taken.query.tolist() == ["c", "c", "a"]
+    assert taken.relevance.tolist() == [3.0, 4.0, 0.0]
+    assert repr(taken) == "LabelledData(2 queries, 3 documents, 1 features)"
+
+
+def test_mq2008(real_data: Path) -> None:
+    """The five parts of the real data have the queries and documents they are known to have."""
+    parts = [unskew.read_labels(real_data / "mq2008" / f"S{k}.txt.gz") for k in range(1, 6)]
+    assert sum(part.n_queries for part in parts) == 784
+    assert sum(len(part) for part in parts) == 15_211
+    assert {part.features.n_features for part in parts} == {46}
+    assert str(parts[0].doc[0]).startswith("GX")
