@@ -13,12 +13,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unskew import datasets as datasets
+    from unskew import simulate as simulate
     from unskew.bias.position_bias import PositionBias as PositionBias
     from unskew.errors import DataError as DataError
     from unskew.errors import MissingDependencyError as MissingDependencyError
     from unskew.errors import StoreError as StoreError
     from unskew.errors import UnskewError as UnskewError
     from unskew.errors import UsageError as UsageError
+    from unskew.evaluation.counterfactual import evaluate_clicks as evaluate_clicks
+    from unskew.evaluation.evaluation import Evaluation as Evaluation
+    from unskew.evaluation.evaluation import average_rank as average_rank
+    from unskew.evaluation.evaluation import evaluate as evaluate
+    from unskew.evaluation.significance import compare as compare
     from unskew.learn.lambdamart import UnbiasedLambdaMART as UnbiasedLambdaMART
     from unskew.loading import load as load
     from unskew.log.features import Features as Features
@@ -42,15 +49,25 @@ _HOME = {
     "LabelledData": "unskew.log.labelled",
     "PositionBias": "unskew.bias.position_bias",
     "UnbiasedLambdaMART": "unskew.learn.lambdamart",
+    "Evaluation": "unskew.evaluation.evaluation",
+    "average_rank": "unskew.evaluation.evaluation",
+    "evaluate": "unskew.evaluation.evaluation",
+    "evaluate_clicks": "unskew.evaluation.counterfactual",
+    "compare": "unskew.evaluation.significance",
     "load": "unskew.loading",
     "read_labels": "unskew.log.read",
     "read_log": "unskew.log.read",
 }
 
-__all__ = ["__version__", *_HOME]
+# Public modules, which load on first use as well.
+_MODULES = ("datasets", "simulate")
+
+__all__ = ["__version__", *_HOME, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"unskew.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'unskew' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

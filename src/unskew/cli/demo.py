@@ -1,0 +1,73 @@
+"""`unskew demo`: the whole story on simulated clicks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unskew.cli.console import errors
+from unskew.cli.console import output as screen
+
+if TYPE_CHECKING:
+    from unskew.demo import Story
+
+__all__ = ["run"]
+
+
+def run(
+    out: Annotated[Path, typer.Option("--output", "-o", help="The folder for report.html.")] = Path(
+        "demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Another seed, another world.", min=0)] = 1,
+) -> None:
+    """Simulate clicks, train with and without debiasing, compare; takes about a minute."""
+    errors.print("loading …", style="dim")
+    from unskew.demo import tell
+    from unskew.report.demo import demo_page
+
+    with errors.status("…") as status:
+
+        def say(message: str) -> None:
+            errors.print(f"[dim]{message}[/]")
+            status.update(f"{message} …")
+
+        story = tell(seed, say=say)
+    show(story)
+    out.mkdir(parents=True, exist_ok=True)
+    report = out / "report.html"
+    report.write_text(demo_page(story), encoding="utf-8")
+    screen.print(f"\nThe report: {report.resolve()}", highlight=False, soft_wrap=True)
+
+
+def show(story: Story) -> None:
+    """Print the comparison, the paired differences and the bias curves."""
+    from unskew.cli.evaluate import comparison_table, evaluation_table
+
+    screen.print(evaluation_table(story.evaluations))
+    chosen = [c for c in story.comparisons if c.metric in ("ndcg@1", "ndcg@10")]
+    screen.print(comparison_table(chosen))
+    screen.print(_bias_table(story))
+    gain = story.gain
+    verdict = "beats" if gain.interval.low > 0 else "does not clearly beat"
+    screen.print(
+        rf"{gain.a} {verdict} {gain.b}: NDCG@10 {gain.difference:+.4f} "
+        rf"\[{gain.interval.low:+.4f}, {gain.interval.high:+.4f}]"
+    )
+
+
+def _bias_table(story: Story) -> Any:
+    from rich.table import Table
+
+    from unskew.report.terminal import bar
+
+    table = Table("position", "true", "", "t_plus", "", "t_minus", title="position bias")
+    estimated = story.estimated_bias
+    for k, truth in enumerate(story.true_bias):
+        plus, minus = float(estimated.t_plus[k]), float(estimated.t_minus[k])
+        table.add_row(
+            str(k + 1), f"{truth:.2f}", bar(truth, 1.0, 16), f"{plus:.2f}", bar(plus, 1.0, 16),
+            f"{minus:.2f}",
+        )  # fmt: skip
+    return table

@@ -1,0 +1,11 @@
+"""Labelled ranking data: public datasets from a folder, generated data without any download.
+
+A package beside ``log``, on which alone it stands: whatever needs labels can use it.
+"""
+
+from __future__ import annotations
+
+from unskew.datasets.folders import DATASETS, Dataset, read_dataset
+from unskew.datasets.generated import GRADE_SHARES, make_search_dataset
+
+__all__ = ["DATASETS", "GRADE_SHARES", "Dataset", "make_search_dataset", "read_dataset"]

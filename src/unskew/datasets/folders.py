@@ -1,0 +1,230 @@
+"""The public datasets, read from a folder in the layout in which they are distributed.
+
+Nothing is downloaded. Files may be plain or gzipped (``train.txt`` or ``train.txt.gz``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from unskew.errors import DataError, UsageError
+from unskew.log.features import Features
+from unskew.log.labelled import LabelledData
+
+__all__ = ["DATASETS", "LAYOUTS", "Dataset", "Layout", "Source", "read_dataset"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which files hold which part of which fold, below the folder.
+
+    A part is a tuple of files that are read one after the other; an empty tuple means that the
+    dataset has no such part.
+    """
+
+    name: str
+    folds: Mapping[int, Mapping[str, tuple[str, ...]]]
+
+    def expected(self, fold: int) -> list[str]:
+        """The files of a fold."""
+        return [file for part in self.folds[fold].values() for file in part]
+
+
+def _folders() -> Layout:
+    parts = {"train": "train.txt", "validation": "vali.txt", "test": "test.txt"}
+    return Layout(
+        "five folders",
+        {k: {part: (f"Fold{k}/{file}",) for part, file in parts.items()} for k in range(1, 6)},
+    )
+
+
+def _fifths() -> Layout:
+    def fifth(k: int) -> str:
+        return f"S{(k - 1) % 5 + 1}.txt"
+
+    return Layout(
+        "five parts",
+        {
+            k: {
+                "train": (fifth(k), fifth(k + 1), fifth(k + 2)),
+                "validation": (fifth(k + 3),),
+                "test": (fifth(k + 4),),
+            }
+            for k in range(1, 6)
+        },
+    )
+
+
+def _one_fold(name: str, train: str, validation: str | None, test: str) -> Layout:
+    middle = () if validation is None else (validation,)
+    return Layout(name, {1: {"train": (train,), "validation": middle, "test": (test,)}})
+
+
+LAYOUTS: tuple[Layout, ...] = (
+    _folders(),
+    _fifths(),
+    _one_fold("Yahoo set 1", "set1.train.txt", "set1.valid.txt", "set1.test.txt"),
+    _one_fold("Yahoo set 2", "set2.train.txt", "set2.valid.txt", "set2.test.txt"),
+    _one_fold("three files", "train.txt", "vali.txt", "test.txt"),
+    _one_fold("Istella sample", "sample/train.txt", "sample/vali.txt", "sample/test.txt"),
+    _one_fold("two files", "train.txt", None, "test.txt"),
+    _one_fold("Istella full", "full/train.txt", None, "full/test.txt"),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A public dataset: the layouts in which it comes, its features and its highest grade."""
+
+    layouts: tuple[str, ...]
+    n_features: int
+    max_grade: int
+
+
+DATASETS: Mapping[str, Source] = MappingProxyType(
+    {
+        "mq2007": Source(("five folders", "five parts"), 46, 2),
+        "mq2008": Source(("five folders", "five parts"), 46, 2),
+        "mslr-web10k": Source(("five folders",), 136, 4),
+        "mslr-web30k": Source(("five folders",), 136, 4),
+        "istella": Source(("two files", "Istella full"), 220, 4),
+        "istella-s": Source(("three files", "Istella sample"), 220, 4),
+        "yahoo-set1": Source(("Yahoo set 1",), 700, 4),
+        "yahoo-set2": Source(("Yahoo set 2",), 700, 4),
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """One fold of a labelled dataset; `validation` is None where the dataset has none."""
+
+    train: LabelledData
+    validation: LabelledData | None
+    test: LabelledData
+    fold: int
+    max_grade: int
+
+
+def read_dataset(
+    folder: str | os.PathLike[str], *, name: str | None = None, fold: int = 1
+) -> Dataset:
+    """Read one fold of a public dataset from its folder.
+
+    Parameters
+    ----------
+    folder
+        Where the dataset lies, in its official layout.
+    name
+        Which dataset it is, one of `DATASETS`. It fixes the number of features and the highest
+        grade. Without it the layout is recognised by its files, the number of features is the
+        highest in any file, and the highest grade is the highest that occurs.
+    fold
+        Which fold, from 1; datasets without folds have only fold 1.
+    """
+    root = Path(folder)
+    if name is not None and name not in DATASETS:
+        raise UsageError(f"dataset {name!r} is not known: choose among {list(DATASETS)}")
+    if not root.is_dir():
+        raise DataError(f"{root} is not a folder: give the folder that holds the dataset")
+    source = None if name is None else DATASETS[name]
+    layouts = [layout for layout in LAYOUTS if source is None or layout.name in source.layouts]
+    layout = _recognise(root, layouts, fold)
+    parts = {
+        part: [_read(path, source) for file in files if (path := _find(root, file))]
+        for part, files in layout.folds[fold].items()
+    }
+    n_features = max(piece.features.n_features for pieces in parts.values() for piece in pieces)
+    joined = {part: _join(pieces, n_features) for part, pieces in parts.items() if pieces}
+    highest = int(max(data.relevance.max() for data in joined.values()))
+    return Dataset(
+        joined["train"],
+        joined.get("validation"),
+        joined["test"],
+        fold,
+        highest if source is None else source.max_grade,
+    )
+
+
+def _find(root: Path, file: str) -> Path | None:
+    """The file, plain or gzipped; None if it is there in neither form."""
+    for path in (root / file, root / f"{file}.gz"):
+        if path.is_file():
+            return path
+    return None
+
+
+def _recognise(root: Path, layouts: list[Layout], fold: int) -> Layout:
+    """The layout whose files are all there, or an error that says what was expected where."""
+    with_fold = [layout for layout in layouts if fold in layout.folds]
+    if not with_fold:
+        last = max(k for layout in layouts for k in layout.folds)
+        raise UsageError(f"fold must lie between 1 and {last} for this dataset, got {fold}")
+    for layout in with_fold:
+        if all(_find(root, file) for file in layout.expected(fold)):
+            return layout
+    # Of the layouts that miss something, the one that misses least is probably meant.
+    missing = {
+        layout.name: [file for file in layout.expected(fold) if not _find(root, file)]
+        for layout in with_fold
+    }
+    nearest = min(
+        with_fold, key=lambda layout: len(missing[layout.name]) / len(layout.expected(fold))
+    )
+    if len(missing[nearest.name]) < len(nearest.expected(fold)):
+        raise DataError(
+            f"{root} looks like the layout {nearest.name!r}, but fold {fold} misses "
+            f"{', '.join(missing[nearest.name])} (plain or .gz)"
+        )
+    expected = "; or ".join(", ".join(layout.expected(fold)) for layout in with_fold)
+    found = sorted(entry.name for entry in root.iterdir())[:6]
+    raise DataError(
+        f"{root} holds no dataset in a known layout: expected {expected} (plain or .gz); found "
+        f"{', '.join(found) if found else 'an empty folder'}"
+    )
+
+
+def _read(path: Path, source: Source | None) -> LabelledData:
+    from unskew.log.letor import read_letor
+
+    n_features = None if source is None else source.n_features
+    data = read_letor(path, n_features=n_features, dtype=np.float32)
+    highest = float(data.relevance.max())
+    if source is not None and highest > source.max_grade:
+        raise DataError(
+            f"{path} has a grade of {highest:g}, but the dataset's highest is {source.max_grade}: "
+            "is it the dataset that was named?"
+        )
+    return data
+
+
+def _join(pieces: list[LabelledData], n_features: int) -> LabelledData:
+    """Several files as one, with as many features as any file of the fold has."""
+    widened = [_widen(piece, n_features) for piece in pieces]
+    if len(widened) == 1:
+        return widened[0]
+    first = widened[0].features
+    values = np.concatenate([piece.features.values for piece in widened])
+    return LabelledData(
+        Features(values, first.names, first.categories),
+        np.concatenate([piece.relevance for piece in widened]),
+        np.concatenate([piece.query for piece in widened]),
+        np.concatenate([piece.doc for piece in widened]),
+    )
+
+
+def _widen(data: LabelledData, n_features: int) -> LabelledData:
+    """Absent features of a sparse file are zeros; so are those that a whole file lacks."""
+    missing = n_features - data.features.n_features
+    if missing == 0:
+        return data
+    values = np.pad(data.features.values, ((0, 0), (0, missing)))
+    names = tuple(str(i + 1) for i in range(n_features))
+    names = data.features.names + names[data.features.n_features :]
+    return LabelledData(Features(values, names), data.relevance, data.query, data.doc)

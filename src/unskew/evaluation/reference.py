@@ -1,0 +1,70 @@
+"""The metrics as their definitions say, in plain NumPy: the specification of the kernels.
+
+`metric_of_order` takes the grades of one query in a given order. `expected_metric` averages it over
+every order of the tied rows, one by one: it is slow, and it is what ``ties="average"`` means.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby, permutations, product
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["expected_metric", "metric_of_order"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def _dcg(value: FloatArray, k: int) -> float:
+    return float(sum(v / np.log2(rank + 1.0) for rank, v in enumerate(value[:k], start=1)))
+
+
+def metric_of_order(
+    name: str,
+    grade: npt.ArrayLike,
+    *,
+    k: int | None = None,
+    relevant_from: float = 1.0,
+    max_grade: int = 4,
+) -> float:
+    """One metric of one query whose grades are given from the top of the ranking down."""
+    grades = np.asarray(grade, dtype=np.float64)
+    cut = len(grades) if k is None else k
+    relevant = grades >= relevant_from
+    ranks = np.arange(1, len(grades) + 1)
+    shown = ranks <= cut
+    if name in {"ndcg", "ndcg-linear"}:
+        value = grades if name == "ndcg-linear" else np.exp2(grades) - 1.0
+        ideal = _dcg(np.sort(value)[::-1], cut)
+        return _dcg(value, cut) / ideal if ideal > 0 else float("nan")
+    if name == "err":
+        satisfied = (np.exp2(grades) - 1.0) / 2.0**max_grade
+        not_before = np.concatenate(([1.0], np.cumprod(1.0 - satisfied)[:-1]))
+        total = float((not_before * satisfied / ranks)[shown].sum())
+        return total if grades.any() else float("nan")
+    if not relevant.any():
+        return float("nan")
+    if name == "map":
+        precision = np.cumsum(relevant) / ranks
+        return float((precision * relevant * shown).sum() / relevant.sum())
+    if name == "mrr":
+        first = int(np.argmax(relevant)) + 1
+        return 1.0 / first if first <= cut else 0.0
+    if name == "precision":
+        return float((relevant & shown).sum() / cut)
+    raise ValueError(name)
+
+
+def expected_metric(
+    name: str, score: npt.ArrayLike, grade: npt.ArrayLike, *, k: int | None = None
+) -> float:
+    """The mean of a metric over all orders of the rows with equal scores."""
+    scores, grades = np.asarray(score, dtype=np.float64), np.asarray(grade, dtype=np.float64)
+    order = np.argsort(-scores, kind="stable")
+    groups = [list(rows) for _, rows in groupby(order.tolist(), key=lambda row: scores[row])]
+    values = [
+        metric_of_order(name, grades[[row for group in orders for row in group]], k=k)
+        for orders in product(*(permutations(group) for group in groups))
+    ]
+    return float(np.mean(values))

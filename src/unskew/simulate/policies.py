@@ -1,0 +1,271 @@
+"""Logging policies: which list the search engine showed when the clicks were logged.
+
+A policy holds, for each of one or more *phases* of the log, the order of every query's documents;
+sessions pass through the phases in turn. In a share ``epsilon`` of the sessions the list is
+shuffled instead. Every policy of this module is some setting of these two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import DataError, UsageError
+from unskew.log.labelled import LabelledData
+
+__all__ = [
+    "LinearRanker",
+    "LoggingPolicy",
+    "Predictor",
+    "changing_policy",
+    "drifting_policy",
+    "epsilon_policy",
+    "fit_rank_svm",
+    "model_policy",
+    "random_policy",
+    "rank_svm_policy",
+    "score_policy",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+# More training pairs than this do not make a linear ranker better, only slower.
+MAX_PAIRS = 200_000
+
+
+class Predictor(Protocol):
+    """Anything that scores feature rows."""
+
+    def predict(self, X: Any) -> Any:
+        """The score of each row; higher ranks first."""
+
+
+@dataclass(frozen=True, eq=False)
+class LoggingPolicy:
+    """How lists were made.
+
+    Attributes
+    ----------
+    offsets
+        Where each query's candidates begin in a row of `order`.
+    order
+        Shape (phases, rows): for each phase the rows of the labelled data, best first, query by
+        query.
+    length
+        How many results a page holds at most; None shows all candidates.
+    epsilon
+        The share of sessions whose list is shuffled.
+    shuffle
+        What is shuffled then: all ``"candidates"`` of the query before the cut, or only the
+        ``"page"`` that would have been shown.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    order: npt.NDArray[np.int32]
+    length: int | None = 10
+    epsilon: float = 0.0
+    shuffle: Literal["candidates", "page"] = "candidates"
+
+    def __post_init__(self) -> None:
+        if self.length is not None and self.length < 1:
+            raise UsageError(f"length must be 1 or more, or None for whole lists: {self.length}")
+        if not 0.0 <= self.epsilon <= 1.0:
+            raise UsageError(f"epsilon must lie in [0, 1], got {self.epsilon}")
+        if self.shuffle not in ("candidates", "page"):
+            raise UsageError(f"shuffle must be 'candidates' or 'page', got {self.shuffle!r}")
+
+    @property
+    def n_phases(self) -> int:
+        """How many phases the policy passes through."""
+        return len(self.order)
+
+    @cached_property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """How many results each query's page holds."""
+        sizes = np.diff(self.offsets)
+        return sizes if self.length is None else np.minimum(sizes, self.length)
+
+
+def score_policy(
+    data: LabelledData,
+    score: npt.ArrayLike,
+    *,
+    length: int | None = 10,
+    seed: int | np.random.Generator = 0,
+) -> LoggingPolicy:
+    """Rank by given scores, one per row of ``data``; equal scores in random, fixed order."""
+    column = np.asarray(score, dtype=np.float64)
+    if column.shape != (len(data),):
+        raise DataError(f"score must have one value per row: {len(data):,}, got {column.shape}")
+    bad = np.flatnonzero(np.isnan(column))
+    if len(bad):
+        raise DataError(f"score must not be NaN: row {bad[0] + 1:,} is")
+    # Files often list relevant documents first: breaking ties by row would leak the labels.
+    tie_break = np.random.default_rng(seed).random(len(data))
+    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+    order = np.lexsort((tie_break, -column, query)).astype(np.int32)
+    return LoggingPolicy(data.offsets, order[None, :], length)
+
+
+def model_policy(
+    data: LabelledData, model: Predictor, *, length: int | None = 10, seed: int = 0
+) -> LoggingPolicy:
+    """Rank by a model's scores: anything with ``predict(X)``."""
+    return score_policy(data, model.predict(data.features.values), length=length, seed=seed)
+
+
+def random_policy(data: LabelledData, *, length: int | None = 10, seed: int = 0) -> LoggingPolicy:
+    """Shuffle every session's list anew."""
+    base = score_policy(data, np.zeros(len(data)), length=length, seed=seed)
+    return replace(base, epsilon=1.0)
+
+
+def epsilon_policy(
+    policy: LoggingPolicy,
+    epsilon: float,
+    *,
+    shuffle: Literal["candidates", "page"] = "candidates",
+) -> LoggingPolicy:
+    """Follow ``policy``, but shuffle the list in a share ``epsilon`` of the sessions."""
+    return replace(policy, epsilon=epsilon, shuffle=shuffle)
+
+
+def changing_policy(policies: Sequence[LoggingPolicy]) -> LoggingPolicy:
+    """Follow the given policies one after the other, each for an equal share of the sessions."""
+    if not policies:
+        raise UsageError("a changing policy needs one policy or more")
+    first = policies[0]
+    for other in policies[1:]:
+        if not np.array_equal(first.offsets, other.offsets):
+            raise UsageError("the policies of a changing policy must rank the same data")
+        if (first.length, first.epsilon, first.shuffle) != (
+            other.length, other.epsilon, other.shuffle,
+        ):  # fmt: skip
+            raise UsageError("the policies of a changing policy must agree in length and epsilon")
+    return replace(first, order=np.concatenate([policy.order for policy in policies]))
+
+
+def drifting_policy(
+    data: LabelledData,
+    score: npt.ArrayLike,
+    *,
+    phases: int = 10,
+    noise: float = 0.5,
+    length: int | None = 10,
+    seed: int = 0,
+) -> LoggingPolicy:
+    """Rank by scores that are disturbed anew in each phase, so that documents move.
+
+    The disturbance is normal, ``noise`` standard deviations of the scores strong.
+    """
+    if phases < 1 or noise < 0:
+        raise UsageError(f"phases must be 1 or more and noise 0 or more, got {phases}, {noise}")
+    rng = np.random.default_rng(seed)
+    base = np.asarray(score, dtype=np.float64)
+    spread = noise * (float(base.std()) or 1.0)
+    return changing_policy(
+        [
+            score_policy(data, base + spread * rng.normal(size=len(base)), length=length, seed=rng)
+            for _ in range(phases)
+        ]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRanker:
+    """A linear score of standardised features; a missing value counts as the mean."""
+
+    weight: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+
+    def predict(self, X: npt.ArrayLike) -> FloatArray:
+        """The score of each row."""
+        rows = np.asarray(X)
+        scores = np.empty(len(rows))
+        for start in range(0, len(rows), 65_536):
+            part = (rows[start : start + 65_536] - self.mean) / self.scale
+            scores[start : start + 65_536] = np.nan_to_num(part, nan=0.0) @ self.weight
+        return scores
+
+
+def fit_rank_svm(data: LabelledData, *, seed: int = 0, C: float = 1.0) -> LinearRanker:
+    """A Ranking SVM: the linear separator of feature differences of pairs with unequal grades.
+
+    Joachims, "Optimizing search engines using clickthrough data", KDD 2002; here with the squared
+    hinge loss, whose primal scikit-learn's LinearSVC solves exactly. ``C`` is per pair: the sum of
+    losses is divided by the number of pairs and multiplied by 100.
+    """
+    from sklearn.svm import LinearSVC
+
+    rng = np.random.default_rng(seed)
+    better, worse = _pairs(data, rng)
+    values = data.features.values
+    used = np.unique(np.concatenate([better, worse]))
+    with np.errstate(invalid="ignore"):
+        sample = np.asarray(values[used], dtype=np.float64)
+        present = np.isfinite(sample)
+        count = np.maximum(present.sum(axis=0), 1)
+        mean = np.where(present, sample, 0.0).sum(axis=0) / count
+        scale = np.sqrt(np.where(present, (sample - mean) ** 2, 0.0).sum(axis=0) / count)
+    scale[scale == 0] = 1.0
+    standard = np.where(present, (sample - mean) / scale, 0.0)
+    place = np.searchsorted(used, np.stack([better, worse]))
+    difference = standard[place[0]] - standard[place[1]]
+    # A separator through the origin needs both signs: half of the pairs are turned around.
+    sign = np.where(np.arange(len(difference)) % 2 == 0, 1.0, -1.0)
+    svm = LinearSVC(C=100.0 * C / len(difference), fit_intercept=False, dual=False, max_iter=2_000)
+    svm.fit(difference * sign[:, None], sign)
+    return LinearRanker(svm.coef_[0], mean, scale)
+
+
+def _pairs(
+    data: LabelledData, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Rows (better, worse) of the same query, all or a random sample of them."""
+    better, worse = [], []
+    for start, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        grade = data.relevance[start:end]
+        i, j = np.nonzero(grade[:, None] > grade[None, :])
+        better.append(start + i)
+        worse.append(start + j)
+    first, second = np.concatenate(better), np.concatenate(worse)
+    if len(first) < 2:
+        raise DataError("no query has two documents of different grades: there is nothing to learn")
+    if len(first) > MAX_PAIRS:
+        kept = np.sort(rng.choice(len(first), MAX_PAIRS, replace=False))
+        first, second = first[kept], second[kept]
+    return first, second
+
+
+def rank_svm_policy(
+    data: LabelledData,
+    *,
+    train: LabelledData | None = None,
+    share: float = 0.01,
+    length: int | None = 10,
+    seed: int = 0,
+) -> LoggingPolicy:
+    """Rank by a Ranking SVM trained on a share of the labels: the queries' share, the paper's 1%.
+
+    The queries are drawn from ``train`` (``data`` itself by default) among those with documents of
+    different grades; at least one is taken.
+    """
+    if not 0.0 < share <= 1.0:
+        raise UsageError(f"share must lie in (0, 1], got {share}")
+    source = data if train is None else train
+    lowest = np.minimum.reduceat(source.relevance, source.offsets[:-1])
+    highest = np.maximum.reduceat(source.relevance, source.offsets[:-1])
+    usable = np.flatnonzero(highest > lowest)
+    if not len(usable):
+        raise DataError("no query has two documents of different grades: there is nothing to learn")
+    rng = np.random.default_rng(seed)
+    count = min(len(usable), max(1, round(share * source.n_queries)))
+    chosen = np.sort(rng.choice(usable, count, replace=False))
+    ranker = fit_rank_svm(source.take_queries(chosen), seed=seed)
+    return model_policy(data, ranker, length=length, seed=seed)

@@ -1,0 +1,102 @@
+"""The true propensities of a simulation: how likely each position is examined, on average."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.log.labelled import LabelledData
+from unskew.simulate.click_models.base import ClickModel, FlatPages
+from unskew.simulate.policies import LoggingPolicy
+
+__all__ = ["Propensities", "average_propensities"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# How many shuffled lists of each query stand for all of them, where examination depends on them.
+SHUFFLES = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Propensities:
+    """P(examined) by position: over all sessions, and for each context of a contextual model."""
+
+    mean: FloatArray
+    by_context: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @property
+    def relative(self) -> FloatArray:
+        """The mean, relative to position 1: what a bias estimator can hope to find."""
+        return np.asarray(self.mean / self.mean[0])
+
+
+def average_propensities(
+    model: ClickModel, data: LabelledData, policy: LoggingPolicy, traffic: FloatArray
+) -> Propensities:
+    """P(examined) by position, averaged over the pages that the policy shows.
+
+    Exact for position-based models and for policies that do not shuffle. For the others the
+    shuffled lists are represented by a fixed random sample of them.
+    """
+    shares = model._context_shares(None)
+    by_context = {
+        name: _over_pages(model, data, policy, traffic, index)
+        for index, name in enumerate(model.contexts)
+    }
+    if by_context:
+        curves = list(by_context.values())
+        mean = np.sum([share * curves[index] for index, share in shares], axis=0)
+    else:
+        mean = _over_pages(model, data, policy, traffic, 0)
+    return Propensities(mean, by_context)
+
+
+def _over_pages(
+    model: ClickModel,
+    data: LabelledData,
+    policy: LoggingPolicy,
+    traffic: FloatArray,
+    context: int,
+) -> FloatArray:
+    n = int(policy.lengths.max())
+    seen, shown = np.zeros(n), np.zeros(n)
+    for order, weight in _orders(model, policy):
+        pages, position = _pages(policy, order)
+        contexts = np.full(len(policy.lengths), context, dtype=np.int32)
+        examined, _ = model.marginals(pages, data.relevance, contexts)
+        mass = weight * np.repeat(traffic, policy.lengths)
+        seen += np.bincount(position, weights=mass * examined, minlength=n)
+        shown += np.bincount(position, weights=mass, minlength=n)
+    return np.divide(seen, shown, out=np.zeros(n), where=shown > 0)
+
+
+def _orders(model: ClickModel, policy: LoggingPolicy) -> list[tuple[npt.NDArray[np.int32], float]]:
+    """Orders of the candidates that represent the policy, with their weights."""
+    if model.position_based:
+        return [(policy.order[0], 1.0)]
+    kept = [(order, (1.0 - policy.epsilon) / policy.n_phases) for order in policy.order]
+    if policy.epsilon == 0.0:
+        return kept
+    rng = np.random.default_rng(0)
+    query = np.repeat(np.arange(len(policy.lengths)), np.diff(policy.offsets))
+    place = np.arange(len(query)) - np.repeat(policy.offsets[:-1], np.diff(policy.offsets))
+    # What is below the page stays below it when only the page is shuffled.
+    below = place >= policy.lengths[query] if policy.shuffle == "page" else np.zeros(len(query))
+    shuffled = []
+    for s in range(SHUFFLES):
+        order = policy.order[s % policy.n_phases]
+        mixed = order[np.lexsort((rng.random(len(query)), below, query))]
+        shuffled.append((mixed, policy.epsilon / SHUFFLES))
+    return kept + shuffled
+
+
+def _pages(
+    policy: LoggingPolicy, order: npt.NDArray[np.int32]
+) -> tuple[FlatPages, npt.NDArray[np.int64]]:
+    offsets = np.concatenate(([0], np.cumsum(policy.lengths))).astype(np.int64)
+    position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], policy.lengths)
+    row = order[np.repeat(policy.offsets[:-1], policy.lengths) + position]
+    return FlatPages(offsets, row), position

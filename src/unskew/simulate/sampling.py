@@ -1,0 +1,268 @@
+"""`sample`: labelled data, a logging policy and a click model become a click log.
+
+The log is a table with the columns ``session``, ``query``, ``doc``, ``position``, ``click`` and,
+for contextual models, ``context``. The truth behind it (model, parameters, examination by position)
+travels in the table's metadata, also through Parquet; `true_propensities` reads it back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from unskew.errors import DataError, UsageError
+from unskew.log.labelled import LabelledData
+from unskew.progress import progress_bar
+from unskew.simulate.click_models import ClickModel, PositionBasedModel, click_model
+from unskew.simulate.click_models.base import FlatPages
+from unskew.simulate.pages import draw_pages, name_rows
+from unskew.simulate.policies import LoggingPolicy, rank_svm_policy
+from unskew.simulate.propensities import Propensities, average_propensities
+from unskew.simulate.stream import stream_key
+
+__all__ = ["sample", "sample_batches", "sample_to_parquet", "true_propensities"]
+
+FloatArray = npt.NDArray[np.float64]
+
+METADATA_KEY = b"unskew.simulation"
+
+# Sessions drawn at a time: a batch of pages of ten takes some 80 MB.
+CHUNK = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class _Simulation:
+    """Everything that is fixed before the first session is drawn."""
+
+    data: LabelledData
+    model: ClickModel
+    policy: LoggingPolicy
+    sessions: int
+    seed: int
+    traffic: FloatArray
+
+    def batch(self, first: int, count: int) -> pa.RecordBatch:
+        pages = draw_pages(
+            self.policy,
+            np.cumsum(self.traffic),
+            first=first,
+            count=count,
+            n_sessions=self.sessions,
+            query_key=stream_key(self.seed, "query"),
+            page_key=stream_key(self.seed, "page"),
+        )
+        context = self.model.draw_contexts(first, count, seed=self.seed)
+        click = self.model.draw(
+            FlatPages(pages.offsets, pages.row),
+            self.data.relevance,
+            context,
+            first=first,
+            key=stream_key(self.seed, "click"),
+        )
+        query, doc = name_rows(pages, self._query.values, self._doc.values)
+        columns = [
+            pa.array(pages.session),
+            self._query.column(query),
+            self._doc.column(doc),
+            pa.array(pages.position),
+            pa.array(click),
+        ]
+        if self.model.contexts:
+            indices = pa.array(np.repeat(context, np.diff(pages.offsets)))
+            columns.append(pa.DictionaryArray.from_arrays(indices, list(self.model.contexts)))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    @cached_property
+    def _query(self) -> _Names:
+        return _Names(self.data.query[self.data.offsets[:-1]])
+
+    @cached_property
+    def _doc(self) -> _Names:
+        return _Names(self.data.doc)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        fields = [
+            ("session", pa.int64()),
+            ("query", self._query.type),
+            ("doc", self._doc.type),
+            ("position", pa.int32()),
+            ("click", pa.int8()),
+        ]
+        if self.model.contexts:
+            fields.append(("context", pa.dictionary(pa.int32(), pa.string())))
+        truth = average_propensities(self.model, self.data, self.policy, self.traffic)
+        about = {
+            "model": self.model.name,
+            "parameters": self.model.describe(),
+            "seed": self.seed,
+            "sessions": self.sessions,
+            "propensity": truth.mean.tolist(),
+            "propensity_by_context": {k: v.tolist() for k, v in truth.by_context.items()},
+        }
+        return pa.schema(fields, metadata={METADATA_KEY: json.dumps(about).encode()})
+
+
+class _Names:
+    """A column of names: whole numbers are copied, anything else is a dictionary."""
+
+    def __init__(self, values: npt.NDArray[Any]) -> None:
+        self._plain = np.issubdtype(values.dtype, np.integer)
+        if self._plain:
+            self.values: npt.NDArray[Any] = values.astype(np.int64)
+        else:
+            names, codes = np.unique(values.astype(str), return_inverse=True)
+            self._dictionary = pa.array(names.tolist(), pa.string())
+            self.values = codes.astype(np.int32)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The column's Arrow type."""
+        return pa.int64() if self._plain else pa.dictionary(pa.int32(), pa.string())
+
+    def column(self, values: npt.NDArray[Any]) -> pa.Array:
+        """The Arrow column of the given values or codes."""
+        column = pa.array(values)
+        return column if self._plain else pa.DictionaryArray.from_arrays(column, self._dictionary)
+
+
+def _prepare(
+    data: LabelledData,
+    model: ClickModel | str,
+    policy: LoggingPolicy | None,
+    sessions: int,
+    seed: int,
+    traffic: npt.ArrayLike | None,
+) -> _Simulation:
+    if isinstance(model, str):
+        model = click_model(model)
+    if sessions < 1:
+        raise UsageError(f"sessions must be 1 or more, got {sessions}")
+    if seed < 0:
+        raise UsageError(f"seed must be 0 or more, got {seed}")
+    if policy is None:
+        policy = rank_svm_policy(data, seed=seed)
+    if not np.array_equal(policy.offsets, data.offsets):
+        raise UsageError("policy was made for other data: make it from the data that is simulated")
+    weight = np.ones(data.n_queries) if traffic is None else np.asarray(traffic, dtype=np.float64)
+    if weight.shape != (data.n_queries,):
+        raise UsageError(f"traffic must have one weight per query: {data.n_queries:,}")
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
+        raise UsageError("traffic must be finite weights, 0 or more, and not all 0")
+    # A grade off the scale is found here, before the first session.
+    model.attraction(data.relevance)
+    return _Simulation(data, model, policy, sessions, seed, weight / weight.sum())
+
+
+def sample_batches(
+    data: LabelledData,
+    *,
+    model: ClickModel | str = PositionBasedModel(),  # noqa: B008 - frozen
+    policy: LoggingPolicy | None = None,
+    sessions: int,
+    seed: int,
+    traffic: npt.ArrayLike | None = None,
+    chunk: int = CHUNK,
+) -> Iterator[pa.RecordBatch]:
+    """Sample a click log batch by batch; see `sample`. ``chunk`` sessions are drawn at a time."""
+    if chunk < 1:
+        raise UsageError(f"chunk must be 1 or more, got {chunk}")
+    simulation = _prepare(data, model, policy, sessions, seed, traffic)
+    return (
+        simulation.batch(first, min(chunk, sessions - first)) for first in range(0, sessions, chunk)
+    )
+
+
+def sample(
+    data: LabelledData,
+    *,
+    model: ClickModel | str = PositionBasedModel(),  # noqa: B008 - frozen
+    policy: LoggingPolicy | None = None,
+    sessions: int,
+    seed: int,
+    traffic: npt.ArrayLike | None = None,
+    chunk: int = CHUNK,
+) -> pa.Table:
+    """Sample a click log.
+
+    Parameters
+    ----------
+    data
+        Documents with grades.
+    model
+        A click model or its name.
+    policy
+        Which lists are shown; by default those of a Ranking SVM trained on 1% of the queries.
+    sessions
+        How many sessions to draw; each asks one query, drawn by its traffic.
+    seed
+        The same seed gives the same log, whatever the number of threads or the chunk.
+    traffic
+        How often each query is asked, as weights; equally often by default.
+    chunk
+        How many sessions are drawn at a time.
+    """
+    batches = sample_batches(
+        data, model=model, policy=policy, sessions=sessions, seed=seed, traffic=traffic, chunk=chunk
+    )
+    return pa.Table.from_batches(batches)
+
+
+def sample_to_parquet(
+    path: str | os.PathLike[str],
+    data: LabelledData,
+    *,
+    model: ClickModel | str = PositionBasedModel(),  # noqa: B008 - frozen
+    policy: LoggingPolicy | None = None,
+    sessions: int,
+    seed: int,
+    traffic: npt.ArrayLike | None = None,
+    chunk: int = CHUNK,
+    show_progress: bool = False,
+) -> Path:
+    """Sample a click log into a Parquet file in bounded memory; see `sample`.
+
+    The file appears under its name only when it is complete.
+    """
+    import pyarrow.parquet as pq
+
+    simulation = _prepare(data, model, policy, sessions, seed, traffic)
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        with (
+            progress_bar("sessions", sessions, show=show_progress) as advance,
+            pq.ParquetWriter(partial, simulation.schema, compression="zstd") as writer,
+        ):
+            for first in range(0, sessions, chunk):
+                count = min(chunk, sessions - first)
+                writer.write_batch(simulation.batch(first, count))
+                advance(count)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def true_propensities(log: pa.Table | str | os.PathLike[str]) -> Propensities:
+    """The true examination by position of a simulated log, from a table or a Parquet file."""
+    import pyarrow.parquet as pq
+
+    schema = log.schema if isinstance(log, pa.Table) else pq.read_schema(log)
+    about: Mapping[bytes, bytes] = schema.metadata or {}
+    if METADATA_KEY not in about:
+        raise DataError("the log carries no true propensities: it was not simulated by Unskew")
+    truth = json.loads(about[METADATA_KEY])
+    return Propensities(
+        np.array(truth["propensity"]),
+        {name: np.array(values) for name, values in truth["propensity_by_context"].items()},
+    )
