@@ -157,13 +157,14 @@ class PairwiseDebiasing:
         """The curves with what all estimators do about positions never shown or never clicked."""
         shown = shown_by_position(data, len(objective.bias)).impressions
         measured = (shown >= self.min_shown) & (shown > 0)
-        losses = objective.losses(score)
-        curves, clipped = [], set(objective.runaway_positions)
-        for curve, loss in zip((objective.bias.t_plus, objective.bias.t_minus), losses, strict=True):
-            value = curve if curve is objective.bias.t_minus and not self.unclicked else np.where(loss > 0, curve, 0.0)
-            finished, low = relative_curve(value, measured, minimum=self.minimum)
-            curves.append(finished)
-            clipped.update(low)
+        loss_plus, _ = objective.losses(score)
+        # The update leaves a position that was never clicked where it began, at 1; it is close to 0.
+        clicked = np.where(loss_plus > 0, objective.bias.t_plus, 0.0)
+        t_plus, low_plus = relative_curve(clicked, measured, minimum=self.minimum)
+        t_minus, low_minus = relative_curve(
+            objective.bias.t_minus, measured, minimum=self.minimum
+        )
+        clipped = {*low_plus, *low_minus, *objective.runaway_positions}
         warn_clipped(sorted(clipped), self.minimum)
         borrowed = np.flatnonzero(~measured) + 1
-        return PositionBias(*curves, tuple(clipped), tuple(borrowed.tolist()))
+        return PositionBias(t_plus, t_minus, tuple(clipped), tuple(borrowed.tolist()))

@@ -104,7 +104,7 @@ class TreeRelevance:
 
 def _table(data: Impressions, cells: Cells, settings: TreeSettings) -> Relevance:
     _check_documents_move(cells)
-    return TableRelevance(_impressions(cells))
+    return TableRelevance(cells.per_document(cells.impressions))
 
 
 def _trees(data: Impressions, cells: Cells, settings: TreeSettings) -> Relevance:
@@ -113,7 +113,7 @@ def _trees(data: Impressions, cells: Cells, settings: TreeSettings) -> Relevance
             "the log has no features to tell relevance by: give them with the log, or use "
             "relevance='table' if documents were seen at several positions"
         )
-    return TreeRelevance(data, _impressions(cells), settings)
+    return TreeRelevance(data, cells.per_document(cells.impressions), settings)
 
 
 RELEVANCE_MODELS: Mapping[str, Callable[[Impressions, Cells, TreeSettings], Relevance]] = (
@@ -128,10 +128,6 @@ def start_relevance(
     return RELEVANCE_MODELS[name](data, cells, settings)
 
 
-def _impressions(cells: Cells) -> FloatArray:
-    return np.bincount(cells.document, weights=cells.impressions, minlength=cells.n_documents)
-
-
 def _check_documents_move(cells: Cells) -> None:
     """Without documents seen at two positions, nothing compares the two."""
     n = cells.n_documents + cells.n_positions
@@ -140,7 +136,7 @@ def _check_documents_move(cells: Cells) -> None:
     )
     _, part = connected_components(links, directed=False)
     at = part[cells.n_documents :]
-    shown = cells.by_position().impressions > 0
+    shown = cells.per_position(cells.impressions) > 0
     top = int(np.argmax(shown))
     apart = np.flatnonzero(shown & (at != at[top])) + 1
     if len(apart):
