@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import validate_data
 
 from unskew.bias.bias_history import BiasHistory
 from unskew.bias.position_bias import PositionBias
 from unskew.errors import DataError, UsageError
 from unskew.learn.boosters import Trees, TreeSettings, library
-from unskew.learn.inputs import aligned, column_of, features_of, is_frame
+from unskew.learn.inputs import pairs_of
 from unskew.learn.labels import label_impressions
 from unskew.learn.objective import PairwiseObjective, threads
-from unskew.learn.ranking import Explanation, Ranking, rank_candidates
+from unskew.learn.ranker import Ranker
+from unskew.learn.ranking import Explanation
 from unskew.learn.settings import check_settings, seed_of, starting_bias
 from unskew.learn.training import Callback, Rounds, train
-from unskew.learn.validation import mean_ndcg, validation_of
+from unskew.learn.validation import validation_of
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
-from unskew.log.statistics import pair_statistics
 
 __all__ = ["UnbiasedLambdaMART"]
 
@@ -39,7 +35,7 @@ ROWS_IN_LEAF = 50
 ROWS_IN_BIN = 3
 
 
-class UnbiasedLambdaMART(BaseEstimator):
+class UnbiasedLambdaMART(Ranker):
     """Unbiased LambdaMART with Pairwise Debiasing, on gradient-boosted trees.
 
     Parameters
@@ -97,12 +93,8 @@ class UnbiasedLambdaMART(BaseEstimator):
     """
 
     trees_: Trees
-    position_bias_: PositionBias
-    bias_history_: BiasHistory
     validation_history_: list[float]
     best_round_: int | None
-    feature_names_: tuple[str, ...]
-    categories_: dict[str, tuple[str, ...]]
 
     def __init__(
         self,
@@ -168,12 +160,6 @@ class UnbiasedLambdaMART(BaseEstimator):
             setattr(self, name, value)
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.target_tags.required = True
-        return tags
-
     # Learning -----------------------------------------------------------------------------------
 
     def fit(
@@ -197,11 +183,10 @@ class UnbiasedLambdaMART(BaseEstimator):
         ``n_estimators`` rounds; its biases go on where they stopped.
         """
         check_settings(self)
-        if isinstance(X, Impressions):
-            data = X
-            self._set_features(data.features.names, data.features.categories, named=False)
-        else:
-            data = self._impressions(X, click, session, query, position, doc, weight, context)
+        data = self._clicks(
+            X, click, session=session, query=query, position=position, doc=doc, weight=weight,
+            context=context,
+        )  # fmt: skip
         n_positions = min(self.n_positions or data.max_position, data.max_position)
         return self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
 
@@ -217,40 +202,9 @@ class UnbiasedLambdaMART(BaseEstimator):
     ) -> UnbiasedLambdaMART:
         """Learn from relevance labels, which have no position bias: `debias` does not matter."""
         check_settings(self)
-        if isinstance(X, LabelledData):
-            labels = X
-            self._set_features(labels.features.names, labels.features.categories, named=False)
-        else:
-            features = self._fitted_features(X)
-            columns = {"relevance": relevance, "query": query}
-            columns = {k: column_of(v, k, len(features)) for k, v in columns.items()}
-            labels = LabelledData.from_rows(features, columns["relevance"], columns["query"])
-        data = label_impressions(labels)
+        data = label_impressions(self._labels(X, relevance, query))
         # The order of labelled rows means nothing: they share one position without bias.
         return self._learn(data, None, 1, validation, callbacks, init_model)
-
-    def _impressions(
-        self, X: Any, click: Any, session: Any, query: Any, position: Any, doc: Any, weight: Any,
-        context: Any,
-    ) -> Impressions:  # fmt: skip
-        features = self._fitted_features(X)
-        given = {"click": click, "session": session, "query": query, "position": position}
-        columns: dict[str, Any] = {k: column_of(v, k, len(features)) for k, v in given.items()}
-        for name, values in {"doc": doc, "weight": weight, "context": context}.items():
-            if values is not None:
-                columns[name] = column_of(values, name, len(features))
-        data = Impressions.from_arrays(
-            features.values, columns.pop("click"), feature_names=features.names, **columns
-        )
-        named = replace(data.features, categories=features.categories)
-        return replace(data, documents=replace(data.documents, features=named))
-
-    def _fitted_features(self, X: Any) -> Features:
-        features = features_of(X)
-        self._set_features(features.names, features.categories, named=False)
-        if not isinstance(X, Features):
-            validate_data(self, X, skip_check_array=True, reset=True)
-        return features
 
     def _learn(
         self,
@@ -285,25 +239,9 @@ class UnbiasedLambdaMART(BaseEstimator):
     def _objective(
         self, data: Impressions, debias: Any, n_positions: int, before: UnbiasedLambdaMART | None
     ) -> PairwiseObjective:
-        if not data.features.n_features:
-            raise DataError(
-                "the log has no features, so there is nothing to rank by: give them with the log "
-                "or as a second table, read_log(…, features=…)"
-            )
-        values = data.features.values
-        if len(values) == 1:
-            raise DataError("the log has one sample only: a ranking needs two documents or more")
-        first = values[:1]
-        if not np.any((values != first) & ~(np.isnan(values) & np.isnan(first))):
-            raise DataError("every feature has the same value in all documents: nothing to rank by")
-        pairs = pair_statistics(data)
-        if not len(pairs):
-            raise DataError(
-                "there is nothing to learn from: no session has both a clicked result and one "
-                "clicked less (every page is clicked whole or not at all)"
-            )
+        pairs = pairs_of(data)
         bias, sides = starting_bias(
-            debias, n_positions, None if before is None else before.position_bias_
+            debias, n_positions, None if before is None else before.position_bias_, data=data
         )
         return PairwiseObjective(
             data.pages, pairs, n_documents=len(data.documents), bias=bias, sigma=self.sigma,
@@ -362,16 +300,8 @@ class UnbiasedLambdaMART(BaseEstimator):
 
     # Using --------------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> FloatArray:
-        """The score of every row; higher is better."""
-        self._check_fitted()
-        return self.trees_.predict(self._values(X))
-
-    def rank(self, X: Any, *, query: Any, doc: Any = None) -> Ranking:
-        """The candidates of many queries, each query's ordered by score."""
-        score = self.predict(X)
-        document = np.arange(len(score)) if doc is None else column_of(doc, "doc", len(score))
-        return rank_candidates(score, column_of(query, "query", len(score)), document)
+    def _predict(self, values: npt.NDArray[np.floating]) -> FloatArray:
+        return self.trees_.predict(values)
 
     def explain(self, X: Any) -> Explanation:
         """What each feature adds to the score of every row, by the booster's own contributions."""
@@ -379,32 +309,11 @@ class UnbiasedLambdaMART(BaseEstimator):
         parts = self.trees_.contributions(self._values(X))
         return Explanation(self.feature_names_, parts[:, :-1], float(parts[0, -1]))
 
-    def score(self, X: Any, relevance: Any, *, query: Any = None) -> float:
-        """Mean NDCG of the ranking, cut at ``ndcg_at``; without ``query`` all rows are one list."""
-        score = self.predict(X)
-        grade = column_of(relevance, "relevance", len(score)).astype(np.float64)
-        one_list = np.zeros(len(score), dtype=np.int64)
-        groups = one_list if query is None else column_of(query, "query", len(score))
-        _, code = np.unique(groups, return_inverse=True)
-        order = np.argsort(code, kind="stable")
-        offsets = np.concatenate(([0], np.cumsum(np.bincount(code))))
-        return mean_ndcg(score[order], grade[order], offsets, self.ndcg_at)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranker into a folder, which `unskew.load` reads; never half of it."""
         from unskew.learn.model_folder import save
 
         save(self, path)
-
-    @property
-    def t_plus_(self) -> FloatArray:
-        """The learned bias of clicked results, one entry per position."""
-        return self._fitted_bias().t_plus
-
-    @property
-    def t_minus_(self) -> FloatArray:
-        """The learned bias of unclicked results, one entry per position."""
-        return self._fitted_bias().t_minus
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -414,31 +323,3 @@ class UnbiasedLambdaMART(BaseEstimator):
         total = gain.sum()
         share: FloatArray = gain / total if total > 0 else gain
         return share
-
-    def _fitted_bias(self) -> PositionBias:
-        self._check_fitted()
-        return self.position_bias_
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "trees_"):
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
-                "appropriate arguments before using this estimator."
-            )
-
-    def _set_features(
-        self, names: tuple[str, ...], categories: Mapping[str, tuple[str, ...]], *, named: bool
-    ) -> None:
-        self.feature_names_ = names
-        self.categories_ = dict(categories)
-        self.n_features_in_ = len(names)
-        if named:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _values(self, X: Any) -> npt.NDArray[np.floating]:
-        if hasattr(self, "feature_names_in_") and is_frame(X):
-            validate_data(self, X, skip_check_array=True, reset=False)
-        features = features_of(X)
-        return aligned(features, self.feature_names_, self.categories_, model=type(self).__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,6 +13,7 @@ from unskew.bias.position_bias import PositionBias
 from unskew.errors import UsageError
 from unskew.learn.boosters import BOOSTERS
 from unskew.learn.objective import DEBIASED_SIDES
+from unskew.log.impressions import Impressions
 
 __all__ = ["check_settings", "seed_of", "starting_bias"]
 
@@ -33,7 +34,15 @@ def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or check(value)
 
 
-# Each setting, what it must be in words, and whether a value is that.
+def _one_of(*values: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and value in values
+
+
+def _layers(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(_whole(1)(width) for width in value)
+
+
+# Each setting of some ranker, what it must be in words, and whether a value is that.
 _RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("sigma", "a number above 0", _above_zero),
     ("n_estimators", "a whole number, 1 or higher", _whole(1)),
@@ -48,31 +57,52 @@ _RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ndcg_at", "a whole number, 1 or higher", _whole(1)),
     ("n_jobs", "a whole number, 1 or higher, or None", _or_none(_whole(1))),
     ("verbose", "0 (silent) or 1", _whole(0)),
+    ("C", "a number above 0", _above_zero),
+    ("tolerance", "a number above 0", _above_zero),
+    ("max_rounds", "a whole number, 1 or higher", _whole(1)),
+    ("missing", '"impute" or "refuse"', _one_of("impute", "refuse")),
+    ("loss", '"auto", "listwise" or "pairwise"', _one_of("auto", "listwise", "pairwise")),
+    ("hidden", "a list of layer widths, each 1 or higher", _layers),
+    ("n_epochs", "a whole number, 1 or higher", _whole(1)),
+    ("batch_pages", "a whole number, 1 or higher", _whole(1)),
+    ("propensity_learning_rate", "a number above 0", _above_zero),
 )
 
 
-def check_settings(ranker: Any) -> None:
-    """Refuse a setting that makes no sense, by its name."""
+def check_settings(ranker: Any, *, methods: Sequence[str] = ()) -> None:
+    """Refuse a setting that makes no sense, by its name.
+
+    ``methods`` are the ways to learn a bias that this ranker knows beyond the common ones.
+    """
     if not isinstance(ranker.p, Real):
         raise UsageError(f"p must be 0 or higher, got {ranker.p!r}")
     check_p(float(ranker.p))
     for name, required, holds in _RULES:
-        value = getattr(ranker, name)
-        if not holds(value):
-            raise UsageError(f"{name} must be {required}, got {value!r}")
-    if ranker.booster not in BOOSTERS:
+        if hasattr(ranker, name) and not holds(getattr(ranker, name)):
+            raise UsageError(f"{name} must be {required}, got {getattr(ranker, name)!r}")
+    if getattr(ranker, "booster", None) not in {None, *BOOSTERS}:
         raise UsageError(f"booster must be one of {sorted(BOOSTERS)}, got {ranker.booster!r}")
-    if isinstance(ranker.debias, str) and ranker.debias not in DEBIASED_SIDES:
+    if isinstance(ranker.debias, str) and ranker.debias not in {*DEBIASED_SIDES, *methods}:
+        named = "".join(f'"{name}", ' for name in ("pairwise", "clicked", *methods))
         raise UsageError(
-            f'debias must be "pairwise", "clicked", None, a PositionBias or an array of '
-            f"propensities, got {ranker.debias!r}"
+            f"debias must be {named}None, a PositionBias, an array of propensities or an estimator "
+            f"with fit(Impressions), got {ranker.debias!r}"
         )
 
 
 def starting_bias(
-    debias: Any, n_positions: int, earlier: PositionBias | None
+    debias: Any,
+    n_positions: int,
+    earlier: PositionBias | None = None,
+    *,
+    data: Impressions | None = None,
 ) -> tuple[PositionBias, tuple[bool, bool]]:
-    """The bias that training starts from, and which of its curves are learned."""
+    """The bias that training starts from, and which of its curves are learned.
+
+    An estimator is fitted on ``data`` first; what it finds is held fixed.
+    """
+    if data is not None and hasattr(debias, "fit"):
+        debias = debias.fit(data)
     if isinstance(debias, PositionBias):
         return debias.resized(n_positions), (False, False)
     if debias is None:
