@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unskew import bias as bias
     from unskew import datasets as datasets
     from unskew import simulate as simulate
     from unskew.bias.position_bias import PositionBias as PositionBias
@@ -60,7 +61,7 @@ _HOME = {
 }
 
 # Public modules, which load on first use as well.
-_MODULES = ("datasets", "simulate")
+_MODULES = ("bias", "datasets", "simulate")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

@@ -27,6 +27,7 @@ __all__ = [
     "Ranker",
     "check_debias",
     "make_estimator",
+    "ranker_name",
     "resolve_debias",
 ]
 
@@ -124,7 +125,7 @@ METHODS: Mapping[str, Method] = _named(
     Method(
         "clicked",
         "Pairwise Debiasing of the clicked side only, t_minus held at 1",
-        learned_by=("lambdamart",),
+        learned_by=_ALL,
     ),
     Method(
         "randomization",
@@ -187,19 +188,28 @@ def make_estimator(name: str, **options: Any) -> BiasEstimator:
     return estimator
 
 
-def check_debias(debias: Any, ranker: str) -> None:
+def ranker_name(ranker: Any) -> str | None:
+    """The registered name of a ranker, or of the one it is derived from; None if there is none."""
+    homes = {f"{kind.__module__}:{kind.__qualname__}" for kind in type(ranker).__mro__}
+    return next((entry.name for entry in RANKERS.values() if entry.home in homes), None)
+
+
+def check_debias(debias: Any, ranker: str | None) -> None:
     """Refuse a ``debias`` that this ranker can do nothing with; say what it can."""
     if isinstance(debias, type):
-        raise UsageError(f"debias must be an estimator, not its class: {debias.__name__}()")
-    if isinstance(debias, str) and ranker not in _method(debias, ranker).rankers:
-        allowed = ", ".join(METHODS[debias].rankers)
+        raise UsageError(f"debias must be an estimator, not its class: give {debias.__name__}()")
+    if not isinstance(debias, str):
+        return
+    entry = _method(debias, ranker)
+    if ranker is not None and ranker not in entry.rankers:
         raise UsageError(
-            f"debias={debias!r} does not go with {ranker}, only with {allowed}. {_choices(ranker)}"
+            f"debias={debias!r} goes with {', '.join(entry.rankers)}, not with {ranker}: there, "
+            f"debias must be {_choices(ranker)}"
         )
 
 
 def resolve_debias(
-    debias: Any, *, ranker: str, data: Impressions, n_positions: int
+    debias: Any, *, ranker: str, data: Impressions | None, n_positions: int
 ) -> Debiasing:
     """What a ranker needs to know about ``debias``; an estimator is fitted to the log.
 
@@ -229,9 +239,11 @@ def resolve_debias(
     return Debiasing(given)
 
 
-def _fitted(estimator: BiasEstimator, data: Impressions) -> PositionBias:
+def _fitted(estimator: BiasEstimator, data: Impressions | None) -> PositionBias:
     from unskew.bias.position_bias import PositionBias
 
+    if data is None:
+        raise UsageError(f"debias={estimator!r} needs a click log to estimate the bias from")
     bias = estimator.fit(data)
     if not isinstance(bias, PositionBias):
         raise UsageError(
@@ -245,17 +257,14 @@ def _method(name: str, ranker: str | None = None) -> Method:
     if name in METHODS:
         return METHODS[name]
     close = difflib.get_close_matches(name, METHODS, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    known = _choices(ranker) if ranker else f"Methods: {', '.join(METHODS)}."
-    raise UsageError(f"there is no debiasing method {name!r}{hint} {known}")
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise UsageError(f"debias must be {_choices(ranker)}; got {name!r}{hint}")
 
 
-def _choices(ranker: str) -> str:
-    names = ", ".join(repr(m.name) for m in METHODS.values() if ranker in m.rankers)
-    return (
-        f"With {ranker}, debias may be {names}, None, an estimator, a PositionBias or an array of "
-        "propensities"
-    )
+def _choices(ranker: str | None) -> str:
+    names = [m.name for m in METHODS.values() if ranker is None or ranker in m.rankers]
+    listed = "".join(f'"{name}", ' for name in names)
+    return f"{listed}None, an estimator, a PositionBias or an array of propensities"
 
 
 def _load(home: str, name: str, extra: str | None) -> Any:

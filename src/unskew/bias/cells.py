@@ -1,4 +1,4 @@
-"""Cells: impressions and clicks of each distinct (document, position), all that pointwise methods see."""
+"""Cells: impressions and clicks of each document at each position, all that pointwise methods see."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from unskew.log.impressions import Impressions
 from unskew.log.statistics import count_statistics
 
-__all__ = ["Cells", "Shown", "document_of_version", "position_index", "shown_by_position"]
+__all__ = ["Cells", "Shown", "document_of_version", "position_index", "shown_by_position", "sums"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -63,8 +63,8 @@ class Cells:
         return cls(
             document=key // n,
             position=key % n,
-            impressions=_sums(cell, shown[seen], len(key)),
-            clicks=_sums(cell, counts.clicks[seen], len(key)),
+            impressions=sums(cell, shown[seen], len(key)),
+            clicks=sums(cell, counts.clicks[seen], len(key)),
             n_documents=len(data.documents) if by_version else data.n_documents,
             n_positions=n,
         )
@@ -74,11 +74,11 @@ class Cells:
 
     def per_position(self, value: FloatArray) -> FloatArray:
         """The sums of a value over the cells of each position."""
-        return _sums(self.position, value, self.n_positions)
+        return sums(self.position, value, self.n_positions)
 
     def per_document(self, value: FloatArray) -> FloatArray:
         """The sums of a value over the cells of each document."""
-        return _sums(self.document, value, self.n_documents)
+        return sums(self.document, value, self.n_documents)
 
 
 def shown_by_position(data: Impressions, n_positions: int | None = None) -> Shown:
@@ -87,7 +87,7 @@ def shown_by_position(data: Impressions, n_positions: int | None = None) -> Show
     n = min(n_positions or data.max_position, data.max_position)
     place = position_index(data, n)
     shown = np.repeat(counts.impressions, np.diff(data.pages.offsets))
-    return Shown(_sums(place, shown, n), _sums(place, counts.clicks, n))
+    return Shown(sums(place, shown, n), sums(place, counts.clicks, n))
 
 
 def position_index(data: Impressions, n_positions: int) -> IntArray:
@@ -102,5 +102,6 @@ def document_of_version(data: Impressions) -> IntArray:
     return np.cumsum(new) - 1
 
 
-def _sums(index: IntArray, weights: FloatArray, n: int) -> FloatArray:
+def sums(index: IntArray, weights: FloatArray, n: int) -> FloatArray:
+    """The sum of the weights of each index from 0 to ``n`` (excluded)."""
     return np.bincount(index, weights=weights, minlength=n).astype(np.float64)

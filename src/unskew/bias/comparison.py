@@ -1,4 +1,4 @@
-"""Every estimator on one log, side by side: what each gives, how long it took, or why it does not fit."""
+"""Every estimator on one log, side by side: its curve and its time, or why it does not fit."""
 
 from __future__ import annotations
 

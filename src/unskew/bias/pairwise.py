@@ -77,8 +77,12 @@ class PairwiseDebiasing:
 
     What it finds depends on the scores. A pair's loss is small if the scores order it as the clicks
     do, so the better the scores, the less of a position's clicks is taken for bias. With constant
-    scores, the default, every pair costs the same but for its NDCG difference: ``t_plus`` is then
-    much like the relative CTR to the power ``1 / (p + 1)``, and shares its fault.
+    scores, the default, a pair costs its NDCG difference, and with ``unclicked=False``
+
+        t_plus[k] ** (p + 1) = relative CTR[k] * D[k] / D[1]
+
+    where D[k] is the mean NDCG difference between a click at k and the results not clicked with it,
+    which is largest at the top: a relative CTR that falls more steeply, with all its faults.
 
     Parameters
     ----------
@@ -161,9 +165,7 @@ class PairwiseDebiasing:
         # The update leaves a position that was never clicked where it began, at 1; it is close to 0.
         clicked = np.where(loss_plus > 0, objective.bias.t_plus, 0.0)
         t_plus, low_plus = relative_curve(clicked, measured, minimum=self.minimum)
-        t_minus, low_minus = relative_curve(
-            objective.bias.t_minus, measured, minimum=self.minimum
-        )
+        t_minus, low_minus = relative_curve(objective.bias.t_minus, measured, minimum=self.minimum)
         clipped = {*low_plus, *low_minus, *objective.runaway_positions}
         warn_clipped(sorted(clipped), self.minimum)
         borrowed = np.flatnonzero(~measured) + 1

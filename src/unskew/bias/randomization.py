@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew.bias.cells import position_index
+from unskew.bias.cells import position_index, sums
 from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
 from unskew.bias.position_bias import PositionBias
 from unskew.bias.shuffling import shuffling_of
@@ -110,6 +110,7 @@ class _Strata:
     position: npt.NDArray[np.int64]
     impressions: FloatArray
     clicks: FloatArray
+    n_strata: int
     n_positions: int
 
     @classmethod
@@ -121,14 +122,20 @@ class _Strata:
         entry = np.repeat(stratum, length) * n_positions + position_index(data, n_positions)
         cells, cell = np.unique(entry, return_inverse=True)
         shown = np.repeat(counts.impressions, length)
-        sums = [np.bincount(cell, weights=weights) for weights in (shown, counts.clicks)]
-        return cls(cells // n_positions, cells % n_positions, *sums, n_positions)
+        return cls(
+            stratum=cells // n_positions,
+            position=cells % n_positions,
+            impressions=sums(cell, shown, len(cells)),
+            clicks=sums(cell, counts.clicks, len(cells)),
+            n_strata=int(stratum.max()) + 1,
+            n_positions=n_positions,
+        )
 
     def at_position(self, weights: FloatArray) -> FloatArray:
-        return np.bincount(self.position, weights=weights, minlength=self.n_positions)
+        return sums(self.position, weights, self.n_positions)
 
     def of_stratum(self, weights: FloatArray) -> FloatArray:
-        return np.bincount(self.stratum, weights=weights)
+        return sums(self.stratum, weights, self.n_strata)
 
     def propensity(self) -> FloatArray:
         """The propensities, the highest 1, by solving the two equations in turn."""

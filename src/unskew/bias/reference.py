@@ -61,7 +61,10 @@ def position_based_em(
             # E-step: a click says both; without one, each may be missing.
             p_examined = 1.0 if one.clicked else t * (1 - g) / (1 - t * g)
             p_relevant = 1.0 if one.clicked else g * (1 - t) / (1 - t * g)
-            for sums, p in ((examined[one.position], p_examined), (relevant[one.document], p_relevant)):
+            for sums, p in (
+                (examined[one.position], p_examined),
+                (relevant[one.document], p_relevant),
+            ):
                 sums[0] += one.weight * p
                 sums[1] += one.weight
         # M-step: the mean of the probabilities.

@@ -101,7 +101,7 @@ class RegressionEM:
                 raise UsageError(f"{name} must be 1 or higher, got {getattr(self, name)}")
 
     def _examination(self, cells: Cells, model: Relevance) -> FloatArray:
-        """theta after the last iteration."""
+        """The values of theta after the last iteration."""
         shown = cells.per_position(cells.impressions)
         theta = np.full(cells.n_positions, START)
         before = np.full(cells.n_positions, np.inf)

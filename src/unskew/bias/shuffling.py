@@ -1,4 +1,4 @@
-"""Shuffling: does a log show that its lists were shuffled?
+"""Shuffling: whether a log shows that its lists were shuffled.
 
 If every list is shuffled anew, where a document stood in one session says nothing about where it
 stands in another. Let x be a document's position minus the middle of its page. Over all pairs of
@@ -65,7 +65,7 @@ def shuffling_of(data: Impressions) -> Shuffling:
     x = slot - (length - 1) / 2
     n = np.repeat(sessions, np.diff(pages.offsets))
     document = document_of_version(data)[pages.document]
-    _, group, first = _groups(document, length)
+    group, first = _groups(document, length)
     seen = np.bincount(group, weights=n)
     total, squares = np.bincount(group, weights=n * x), np.bincount(group, weights=n * x**2)
     size = length[first].astype(np.float64)
@@ -77,13 +77,13 @@ def shuffling_of(data: Impressions) -> Shuffling:
     expected = float((pairs * uniform).sum())
     if not (scale > 0 and expected > 0):
         return Shuffling(float("nan"), float("nan"))
-    return Shuffling(float((total**2 - squares).sum()) / scale, np.sqrt(chance) / expected)
+    return Shuffling(float((total**2 - squares).sum()) / scale, float(np.sqrt(chance)) / expected)
 
 
 def _groups(
     document: npt.NDArray[np.int64], length: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Each distinct (document, page length), the group of every entry, and a first entry of each."""
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The number of every entry's (document, page length), and one entry of each such group."""
     key = document * (int(length.max()) + 1) + length
-    values, first, group = np.unique(key, return_index=True, return_inverse=True)
-    return values, group, first
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    return group, first

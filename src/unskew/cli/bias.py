@@ -15,6 +15,7 @@ from unskew.errors import UsageError
 
 if TYPE_CHECKING:
     from unskew.bias.comparison import Outcome
+    from unskew.bias.position_bias import PositionBias
     from unskew.log.impressions import Impressions
 
 # Positions drawn before the rest is summed up in one line, and the width of a curve.
@@ -104,12 +105,10 @@ def _ranker(path: str) -> Any:
 def _show(outcomes: list[Outcome]) -> None:
     from unskew.report.terminal import curves
 
-    columns = {
-        f"{one.method}{suffix}": curve
-        for one in outcomes
-        if one.bias is not None
-        for suffix, curve in _curves(one)
-    }
+    columns: dict[str, list[float]] = {}
+    for one in outcomes:
+        if one.bias is not None:
+            columns |= _curves(one.method, one.bias)
     if columns:
         output.print("[bold]Position bias[/], relative to position 1")
         drawn = curves(columns, width=WIDTH, rows=SHOWN_POSITIONS)
@@ -118,16 +117,17 @@ def _show(outcomes: list[Outcome]) -> None:
     output.print(_table(outcomes))
     for one in outcomes:
         for note in one.notes:
-            output.print(f"[yellow]{one.method}:[/] {escape(note)}", highlight=False, soft_wrap=True)
+            output.print(
+                f"[yellow]{one.method}:[/] {escape(note)}", highlight=False, soft_wrap=True
+            )
 
 
-def _curves(one: Outcome) -> list[tuple[str, list[float]]]:
+def _curves(method: str, bias: PositionBias) -> dict[str, list[float]]:
     """The curves of a result that say something: t_minus only if it was estimated."""
-    assert one.bias is not None
-    both = [("", one.bias.t_plus.tolist())]
-    if (one.bias.t_minus != 1.0).any():
-        both.append((" t_minus", one.bias.t_minus.tolist()))
-    return both
+    curves = {method: bias.t_plus.tolist()}
+    if (bias.t_minus != 1.0).any():
+        curves[f"{method} t_minus"] = bias.t_minus.tolist()
+    return curves
 
 
 def _table(outcomes: list[Outcome]) -> Table:
@@ -138,7 +138,8 @@ def _table(outcomes: list[Outcome]) -> Table:
     table.add_column("seconds", justify="right")
     table.add_column("what it is, or why it does not fit this log", overflow="fold")
     for one in outcomes:
-        fits = one.bias is not None
-        text = METHODS[one.method].summary if fits else f"[red]does not fit:[/] {escape(one.reason or '')}"
-        table.add_row(one.method, f"{one.seconds:.1f}" if fits else "–", text)
+        if one.bias is not None:
+            table.add_row(one.method, f"{one.seconds:.1f}", METHODS[one.method].summary)
+        else:
+            table.add_row(one.method, "–", f"[red]does not fit:[/] {escape(one.reason or '')}")
     return table

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.bias.bias_history import BiasHistory
+from unskew.bias.estimator import BiasEstimator
 from unskew.bias.position_bias import PositionBias
 from unskew.errors import DataError, UsageError
 from unskew.learn.boosters import Trees, TreeSettings, library
@@ -46,8 +47,11 @@ class UnbiasedLambdaMART(Ranker):
         Steepness of the pairwise loss.
     debias
         ``"pairwise"`` learns both bias curves as the paper does, ``"clicked"`` learns `t_plus` and
-        holds `t_minus` at 1, ``None`` takes the clicks as they are. A `PositionBias`, or an array
-        of examination probabilities with one entry per position, is used as it is.
+        holds `t_minus` at 1, ``None`` takes the clicks as they are. An estimator of
+        `unskew.bias`, or the name of one (``"randomization"``, ``"regression-em"``,
+        ``"table-em"``, ``"relative-ctr"``), is fitted to the log first and its bias held. A
+        `PositionBias`, or an array of examination probabilities with one entry per position, is
+        used as it is.
     n_estimators, learning_rate, num_leaves, feature_fraction, bagging_fraction
         The trees, by default those of the paper.
     min_data_in_leaf
@@ -101,7 +105,7 @@ class UnbiasedLambdaMART(Ranker):
         *,
         p: float = 0.5,
         sigma: float = 2.0,
-        debias: str | PositionBias | npt.ArrayLike | None = "pairwise",
+        debias: str | BiasEstimator | PositionBias | npt.ArrayLike | None = "pairwise",
         n_estimators: int = 300,
         learning_rate: float = 0.05,
         num_leaves: int = 31,

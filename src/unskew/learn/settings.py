@@ -14,6 +14,7 @@ from unskew.errors import UsageError
 from unskew.learn.boosters import BOOSTERS
 from unskew.learn.objective import DEBIASED_SIDES
 from unskew.log.impressions import Impressions
+from unskew.methods import check_debias, ranker_name, resolve_debias
 
 __all__ = ["check_settings", "seed_of", "starting_bias"]
 
@@ -82,12 +83,8 @@ def check_settings(ranker: Any, *, methods: Sequence[str] = ()) -> None:
             raise UsageError(f"{name} must be {required}, got {getattr(ranker, name)!r}")
     if getattr(ranker, "booster", None) not in {None, *BOOSTERS}:
         raise UsageError(f"booster must be one of {sorted(BOOSTERS)}, got {ranker.booster!r}")
-    if isinstance(ranker.debias, str) and ranker.debias not in {*DEBIASED_SIDES, *methods}:
-        named = "".join(f'"{name}", ' for name in ("pairwise", "clicked", *methods))
-        raise UsageError(
-            f"debias must be {named}None, a PositionBias, an array of propensities or an estimator "
-            f"with fit(Impressions), got {ranker.debias!r}"
-        )
+    if not (isinstance(ranker.debias, str) and ranker.debias in methods):
+        check_debias(ranker.debias, ranker_name(ranker))
 
 
 def starting_bias(
@@ -96,27 +93,17 @@ def starting_bias(
     earlier: PositionBias | None = None,
     *,
     data: Impressions | None = None,
+    ranker: str = "lambdamart",
 ) -> tuple[PositionBias, tuple[bool, bool]]:
     """The bias that training starts from, and which of its curves are learned.
 
     An estimator is fitted on ``data`` first; what it finds is held fixed.
     """
-    if data is not None and hasattr(debias, "fit"):
-        debias = debias.fit(data)
-    if isinstance(debias, PositionBias):
-        return debias.resized(n_positions), (False, False)
-    if debias is None:
-        return PositionBias.none(n_positions), (False, False)
-    if isinstance(debias, str):
-        start = PositionBias.none(n_positions) if earlier is None else earlier.resized(n_positions)
-        return start, DEBIASED_SIDES[debias]
-    given = PositionBias.from_propensities(debias)
-    if len(given) != n_positions:
-        raise UsageError(
-            f"debias has {len(given)} propensities, but the log has {n_positions} positions: give "
-            "one for each, or a PositionBias, whose last entry stands for all further positions"
-        )
-    return given, (False, False)
+    found = resolve_debias(debias, ranker=ranker, data=data, n_positions=n_positions)
+    if found.learned is None:
+        return found.bias, (False, False)
+    start = found.bias if earlier is None else earlier.resized(n_positions)
+    return start, DEBIASED_SIDES[found.learned]
 
 
 def seed_of(random_state: Any) -> int | None:
