@@ -29,6 +29,10 @@ class Shown:
         never = np.zeros(len(self.clicks))
         return np.divide(self.clicks, self.impressions, out=never, where=self.impressions > 0)
 
+    def often(self, times: float) -> npt.NDArray[np.bool_]:
+        """Which positions were shown at least so many times, and at all."""
+        return (self.impressions >= times) & (self.impressions > 0)
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -71,6 +75,11 @@ class Cells:
 
     def __len__(self) -> int:
         return len(self.document)
+
+    @property
+    def shown(self) -> Shown:
+        """Impressions and clicks of each position."""
+        return Shown(self.per_position(self.impressions), self.per_position(self.clicks))
 
     def per_position(self, value: FloatArray) -> FloatArray:
         """The sums of a value over the cells of each position."""

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from unskew.bias.cells import Shown
 from unskew.bias.position_bias import PositionBias
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
@@ -76,16 +77,18 @@ def relative_curve(
 
 
 def relative_bias(
-    propensity: FloatArray, shown: FloatArray, *, minimum: float, min_shown: float
+    propensity: FloatArray, at: Shown, *, minimum: float, min_shown: float
 ) -> PositionBias:
     """The bias that a propensity per position means; ``t_minus`` is 1.
 
     Warns of positions whose propensity is too close to 0: theirs is ``minimum``.
     """
-    measured = (shown >= min_shown) & (shown > 0)
-    t_plus, clipped = relative_curve(propensity, measured, minimum=minimum)
-    borrowed = np.flatnonzero(~measured) + 1
+    measured = at.often(min_shown)
+    # An iterative estimate of a position that was never clicked falls forever and never is 0.
+    value = np.where(at.clicks > 0, propensity, 0.0)
+    t_plus, clipped = relative_curve(value, measured, minimum=minimum)
     warn_clipped(clipped, minimum)
+    borrowed = np.flatnonzero(~measured) + 1
     return PositionBias(t_plus, np.ones(len(t_plus)), tuple(clipped), tuple(borrowed.tolist()))
 
 

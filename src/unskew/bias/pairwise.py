@@ -159,11 +159,12 @@ class PairwiseDebiasing:
         self, objective: PairwiseObjective, score: FloatArray, data: Impressions
     ) -> PositionBias:
         """The curves with what all estimators do about positions never shown or never clicked."""
-        shown = shown_by_position(data, len(objective.bias)).impressions
-        measured = (shown >= self.min_shown) & (shown > 0)
+        at = shown_by_position(data, len(objective.bias))
         loss_plus, _ = objective.losses(score)
-        # The update leaves a position that was never clicked where it began, at 1; it is close to 0.
-        clicked = np.where(loss_plus > 0, objective.bias.t_plus, 0.0)
+        # A click that leaves nothing unclicked has no loss and tells nothing.
+        measured = at.often(self.min_shown) & ((loss_plus > 0) | (at.clicks == 0))
+        # The update leaves a position that was never clicked where it began, at 1.
+        clicked = np.where(at.clicks > 0, objective.bias.t_plus, 0.0)
         t_plus, low_plus = relative_curve(clicked, measured, minimum=self.minimum)
         t_minus, low_minus = relative_curve(objective.bias.t_minus, measured, minimum=self.minimum)
         clipped = {*low_plus, *low_minus, *objective.runaway_positions}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew.bias.cells import position_index, sums
+from unskew.bias.cells import Shown, position_index, sums
 from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
 from unskew.bias.position_bias import PositionBias
 from unskew.bias.shuffling import shuffling_of
@@ -71,9 +71,8 @@ class Randomization:
         strata = _Strata.of(shuffled, n)
         if not strata.clicks.sum() > 0:
             raise DataError("the shuffled sessions have no click: nothing can be measured in them")
-        shown = strata.at_position(strata.impressions)
         return relative_bias(
-            strata.propensity(), shown, minimum=self.minimum, min_shown=self.min_shown
+            strata.propensity(), strata.shown, minimum=self.minimum, min_shown=self.min_shown
         )
 
     def _marked(self, data: Impressions) -> Impressions:
@@ -130,6 +129,10 @@ class _Strata:
             n_strata=int(stratum.max()) + 1,
             n_positions=n_positions,
         )
+
+    @property
+    def shown(self) -> Shown:
+        return Shown(self.at_position(self.impressions), self.at_position(self.clicks))
 
     def at_position(self, weights: FloatArray) -> FloatArray:
         return sums(self.position, weights, self.n_positions)

@@ -49,8 +49,8 @@ class RegressionEM:
         ``"trees"`` regresses on the features. ``"table"`` has one free gamma for each document: it
         needs no features, but documents that were seen at several positions.
     n_iterations, tolerance
-        The most iterations; fewer if no theta[k] / theta[1] changes by more than the tolerance in
-        ten iterations.
+        The most iterations; fewer if no theta[k], relative to the highest, changes by more than the
+        tolerance in ten iterations.
     trees_per_iteration, learning_rate, num_leaves, min_data_in_leaf
         The trees, which see all features and documents.
     n_jobs
@@ -87,8 +87,7 @@ class RegressionEM:
         )
         model = start_relevance(self.relevance, data, cells, trees)
         theta = self._examination(cells, model)
-        shown = cells.per_position(cells.impressions)
-        return relative_bias(theta, shown, minimum=self.minimum, min_shown=self.min_shown)
+        return relative_bias(theta, cells.shown, minimum=self.minimum, min_shown=self.min_shown)
 
     def _check_settings(self) -> None:
         check_limits(self.minimum, self.min_shown, self.n_positions)
@@ -113,7 +112,7 @@ class RegressionEM:
             )
             model.refit(cells.per_document(relevant), cells.per_document(information))
             if iteration % 10 == 9:
-                relative = theta / theta[np.argmax(shown > 0)]
+                relative = theta / theta.max()
                 if np.abs(relative - before).max() < self.tolerance:
                     break
                 before = relative

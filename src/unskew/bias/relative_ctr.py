@@ -43,4 +43,4 @@ class RelativeCTR:
         """The relative CTR of this log."""
         check_limits(self.minimum, self.min_shown, self.n_positions)
         at = shown_by_position(data, self.n_positions)
-        return relative_bias(at.ctr, at.impressions, minimum=self.minimum, min_shown=self.min_shown)
+        return relative_bias(at.ctr, at, minimum=self.minimum, min_shown=self.min_shown)

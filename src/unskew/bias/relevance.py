@@ -136,7 +136,7 @@ def _check_documents_move(cells: Cells) -> None:
     )
     _, part = connected_components(links, directed=False)
     at = part[cells.n_documents :]
-    shown = cells.per_position(cells.impressions) > 0
+    shown = cells.shown.impressions > 0
     top = int(np.argmax(shown))
     apart = np.flatnonzero(shown & (at != at[top])) + 1
     if len(apart):

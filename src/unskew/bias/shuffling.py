@@ -25,8 +25,9 @@ from unskew.log.impressions import Impressions
 
 __all__ = ["Shuffling", "shuffling_of"]
 
-# Lists whose positions correlate more than this, beyond chance, are not shuffled.
-HIGHEST_CORRELATION = 0.1
+# Lists whose positions correlate more than this, beyond chance, are not shuffled: it is what a tenth
+# of ranked sessions among shuffled ones makes.
+HIGHEST_CORRELATION = 0.01
 # Two standard errors: what chance does once in twenty times.
 Z = 2.0
 # With a larger standard error than this, a fixed ranking could pass for a shuffled one.
