@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from shown import Shown, labelled, log_of, simulated
 
+from shown import Shown, labelled, log_of, simulated
 from unskew.bias import Randomization, RelativeCTR
 from unskew.errors import DataError, UsageError
 

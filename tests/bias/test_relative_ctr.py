@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from shown import Shown, log_of
 
+from shown import Shown, log_of
 from unskew.bias import RelativeCTR
 from unskew.bias.reference import relative_ctr
 from unskew.errors import DataError, UsageError

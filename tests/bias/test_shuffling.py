@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from shown import Shown, labelled, log_of, simulated
 
+from shown import Shown, labelled, log_of, simulated
 from unskew.bias import shuffling_of
 
 
@@ -37,12 +37,12 @@ def test_shuffled_lists_stay_within_their_standard_error():
     """Over many shuffled logs the correlation has mean 0 and the standard deviation it claims."""
     rng = np.random.default_rng(0)
     scores = []
-    for _ in range(200):
+    for _ in range(60):
         sessions = [Shown("".join(rng.permutation(list("abcdef")))) for _ in range(8)]
         found = shuffling_of(log_of(*sessions))
         scores.append(found.correlation / found.standard_error)
-    assert abs(np.mean(scores)) < 4 / np.sqrt(200)
-    assert 0.8 < np.std(scores) < 1.2
+    assert abs(np.mean(scores)) < 4 / np.sqrt(60)
+    assert 0.7 < np.std(scores) < 1.3
 
 
 @pytest.mark.parametrize(("share", "shuffled"), [(0.5, False), (0.8, False), (1.0, True)])

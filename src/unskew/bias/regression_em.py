@@ -140,4 +140,4 @@ def click_information(cells: Cells, theta: FloatArray, gamma: FloatArray) -> Flo
 
 def _chance_of_no_click(examine: FloatArray, relevant: FloatArray) -> FloatArray:
     # It is 0 only where both are certain, and then every impression was clicked.
-    return np.maximum(1.0 - examine * relevant, np.finfo(np.float64).tiny)
+    return np.maximum(1.0 - examine * relevant, np.finfo(np.float64).eps)

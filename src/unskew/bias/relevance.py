@@ -68,7 +68,7 @@ class TreeRelevance:
 
         self._impressions = impressions
         self._per_iteration = settings.per_iteration
-        self._growing = True
+        self._growing, self._has_trees = True, False
         self._grower = boosters.library("lightgbm").start(
             data.features,
             boosters.TreeSettings(
@@ -96,10 +96,15 @@ class TreeRelevance:
         """
         for _ in range(self._per_iteration):
             if not self._growing:
-                return
+                break
             gradient = self._impressions * self.gamma - relevant
             self._growing = self._grower.grow(gradient, information)
-            self.gamma = 1.0 / (1.0 + np.exp(-self._grower.score))
+            if self._growing:
+                self._has_trees = True
+                self.gamma = 1.0 / (1.0 + np.exp(-self._grower.score))
+        if not self._has_trees:
+            # No split at all: every document is as relevant as the next.
+            self.gamma = np.full(len(relevant), relevant.sum() / self._impressions.sum())
 
 
 def _table(data: Impressions, cells: Cells, settings: TreeSettings) -> Relevance:
