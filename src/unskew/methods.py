@@ -180,7 +180,12 @@ class Debiasing:
 
 def make_estimator(name: str, **options: Any) -> BiasEstimator:
     """The estimator of a method; an option that it does not have is left out."""
-    entry = _method(name)
+    if name not in METHODS:
+        alone = [entry.name for entry in METHODS.values() if entry.home]
+        raise UsageError(
+            f"there is no method {name!r}{_guess(name)}: choose from {', '.join(alone)}"
+        )
+    entry = METHODS[name]
     kind = entry.load()
     known = {declared.name for declared in fields(kind)}
     given = {key: value for key, value in options.items() if key in known}
@@ -200,7 +205,9 @@ def check_debias(debias: Any, ranker: str | None) -> None:
         raise UsageError(f"debias must be an estimator, not its class: give {debias.__name__}()")
     if not isinstance(debias, str):
         return
-    entry = _method(debias, ranker)
+    if debias not in METHODS:
+        raise UsageError(f"debias must be {_choices(ranker)}; got {debias!r}{_guess(debias)}")
+    entry = METHODS[debias]
     if ranker is not None and ranker not in entry.rankers:
         raise UsageError(
             f"debias={debias!r} goes with {', '.join(entry.rankers)}, not with {ranker}: there, "
@@ -209,12 +216,18 @@ def check_debias(debias: Any, ranker: str | None) -> None:
 
 
 def resolve_debias(
-    debias: Any, *, ranker: str, data: Impressions | None, n_positions: int
+    debias: Any,
+    *,
+    ranker: str,
+    data: Impressions | None,
+    n_positions: int,
+    n_jobs: int | None = None,
 ) -> Debiasing:
     """What a ranker needs to know about ``debias``; an estimator is fitted to the log.
 
     ``debias`` is the name of a method, an estimator, a `PositionBias`, an array of examination
-    probabilities with one entry per position, or None for no bias at all.
+    probabilities with one entry per position, or None for no bias at all. A method by name runs on
+    ``n_jobs`` threads.
     """
     from unskew.bias.estimator import BiasEstimator
     from unskew.bias.position_bias import PositionBias
@@ -225,7 +238,7 @@ def resolve_debias(
     if isinstance(debias, str):
         if ranker in METHODS[debias].learned_by:
             return Debiasing(PositionBias.none(n_positions), debias)
-        debias = make_estimator(debias, n_positions=n_positions)
+        debias = make_estimator(debias, n_positions=n_positions, n_jobs=n_jobs)
     if isinstance(debias, BiasEstimator):
         debias = _fitted(debias, data)
     if isinstance(debias, PositionBias):
@@ -253,12 +266,9 @@ def _fitted(estimator: BiasEstimator, data: Impressions | None) -> PositionBias:
     return bias
 
 
-def _method(name: str, ranker: str | None = None) -> Method:
-    if name in METHODS:
-        return METHODS[name]
+def _guess(name: str) -> str:
     close = difflib.get_close_matches(name, METHODS, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    raise UsageError(f"debias must be {_choices(ranker)}; got {name!r}{hint}")
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _choices(ranker: str | None) -> str:

@@ -245,8 +245,9 @@ class UnbiasedLambdaMART(Ranker):
     ) -> PairwiseObjective:
         pairs = pairs_of(data)
         bias, sides = starting_bias(
-            debias, n_positions, None if before is None else before.position_bias_, data=data
-        )
+            debias, n_positions, None if before is None else before.position_bias_, data=data,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
         return PairwiseObjective(
             data.pages, pairs, n_documents=len(data.documents), bias=bias, sigma=self.sigma,
             p=self.p, sides=sides,

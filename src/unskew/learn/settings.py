@@ -94,12 +94,13 @@ def starting_bias(
     *,
     data: Impressions | None = None,
     ranker: str = "lambdamart",
+    n_jobs: int | None = None,
 ) -> tuple[PositionBias, tuple[bool, bool]]:
     """The bias that training starts from, and which of its curves are learned.
 
     An estimator is fitted on ``data`` first; what it finds is held fixed.
     """
-    found = resolve_debias(debias, ranker=ranker, data=data, n_positions=n_positions)
+    found = resolve_debias(debias, ranker=ranker, data=data, n_positions=n_positions, n_jobs=n_jobs)
     if found.learned is None:
         return found.bias, (False, False)
     start = found.bias if earlier is None else earlier.resized(n_positions)
