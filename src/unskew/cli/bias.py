@@ -103,23 +103,32 @@ def _ranker(path: str) -> Any:
 
 
 def _show(outcomes: list[Outcome]) -> None:
-    from unskew.report.terminal import curves
-
     columns: dict[str, list[float]] = {}
     for one in outcomes:
         if one.bias is not None:
             columns |= _curves(one.method, one.bias)
     if columns:
         output.print("[bold]Position bias[/], relative to position 1")
-        drawn = curves(columns, width=WIDTH, rows=SHOWN_POSITIONS)
-        output.print(drawn, highlight=False, markup=False, soft_wrap=True)
-        output.print()
+        _draw(columns)
     output.print(_table(outcomes))
     for one in outcomes:
         for note in one.notes:
             output.print(
                 f"[yellow]{one.method}:[/] {escape(note)}", highlight=False, soft_wrap=True
             )
+
+
+def _draw(columns: dict[str, list[float]]) -> None:
+    """The curves side by side, as many at a time as the terminal is wide."""
+    from unskew.report.terminal import curves
+
+    names = list(columns)
+    at_once = max(1, (output.width - len("position")) // (WIDTH + len("  0.000   ")))
+    for first in range(0, len(names), at_once):
+        block = {name: columns[name] for name in names[first : first + at_once]}
+        drawn = curves(block, width=WIDTH, rows=SHOWN_POSITIONS)
+        output.print(drawn, highlight=False, markup=False, soft_wrap=True)
+        output.print()
 
 
 def _curves(method: str, bias: PositionBias) -> dict[str, list[float]]:
