@@ -17,7 +17,9 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 @pytest.mark.parametrize("page", ["how-to/estimate-bias.md"])
 def test_the_code_of_a_page_runs(page, tmp_path):
     """From top to bottom, with warnings as errors."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```$", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL
+    )
     assert blocks
     command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -187,7 +188,7 @@ def make_estimator(name: str, **options: Any) -> BiasEstimator:
         )
     entry = METHODS[name]
     kind = entry.load()
-    known = {declared.name for declared in fields(kind)}
+    known = signature(kind).parameters
     given = {key: value for key, value in options.items() if key in known}
     estimator: BiasEstimator = kind(**{**entry.settings, **given})
     return estimator

@@ -171,6 +171,9 @@ def test_a_log_without_clicks():
         ({"relevance": "forest"}, r"relevance must be one of \['trees', 'table'\]"),
         ({"n_iterations": 0}, "n_iterations must be 1 or higher"),
         ({"trees_per_iteration": 0}, "trees_per_iteration must be 1 or higher"),
+        ({"num_leaves": 1}, "num_leaves must be 2 or higher"),
+        ({"tolerance": float("nan")}, "tolerance must be 0 or higher"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
     ],
 )
 def test_settings_are_checked(settings, message):

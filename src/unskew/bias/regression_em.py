@@ -95,9 +95,12 @@ class RegressionEM:
             raise UsageError(
                 f"relevance must be one of {list(RELEVANCE_MODELS)}, got {self.relevance!r}"
             )
-        for name in ("n_iterations", "trees_per_iteration", "min_data_in_leaf"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be 1 or higher, got {getattr(self, name)}")
+        smallest = {"n_iterations": 1, "trees_per_iteration": 1, "min_data_in_leaf": 1}
+        for name, least in {**smallest, "num_leaves": 2, "tolerance": 0}.items():
+            if not getattr(self, name) >= least:
+                raise UsageError(f"{name} must be {least} or higher, got {getattr(self, name)}")
+        if not self.learning_rate > 0:
+            raise UsageError(f"learning_rate must be above 0, got {self.learning_rate}")
 
     def _examination(self, cells: Cells, model: Relevance) -> FloatArray:
         """The values of theta after the last iteration."""
