@@ -124,6 +124,7 @@ def test_marked_positions_are_kept_and_told():
         "position 3: held at a bound, the measured value lies beyond it",
         "positions 2, 3: shown too rarely to be measured, taken from the position above",
     )
+    assert str(bias).splitlines()[-2:] == list(bias.notes)
     assert PositionBias.none(3).notes == ()
     assert "clipped_positions" not in PositionBias.none(3).to_dict()
 

@@ -97,7 +97,8 @@ class PositionBias:
     def __str__(self) -> str:
         from unskew.report.terminal import curves
 
-        return curves({"t_plus": self.t_plus.tolist(), "t_minus": self.t_minus.tolist()})
+        drawn = curves({"t_plus": self.t_plus.tolist(), "t_minus": self.t_minus.tolist()})
+        return "\n".join((drawn, *self.notes))
 
     def equals(self, other: PositionBias, *, tolerance: float = 0.0) -> bool:
         """Whether both have the same curves, each entry within ``tolerance``."""

@@ -48,7 +48,7 @@ def position_based_em(
 ) -> tuple[dict[int, float], dict[tuple[Any, Any], float]]:
     """EM of the position-based model with one relevance per document: theta and gamma.
 
-    Wang et al. (WSDM 2018), section 4.1: the E-step of equation (1), the M-step of equation (2).
+    The standard EM of Wang et al. (WSDM 2018), before they replace the table by a regression.
     """
     shown = list(impressions(sessions))
     theta = {one.position: start for one in shown}
