@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from unskew.errors import UnskewError as UnskewError
     from unskew.errors import UsageError as UsageError
     from unskew.learn.lambdamart import UnbiasedLambdaMART as UnbiasedLambdaMART
+    from unskew.learn.neural import NeuralRanker as NeuralRanker
+    from unskew.learn.ranksvm import PropensityRankSVM as PropensityRankSVM
     from unskew.loading import load as load
     from unskew.log.features import Features as Features
     from unskew.log.impressions import Impressions as Impressions
@@ -40,7 +42,9 @@ _HOME = {
     "Features": "unskew.log.features",
     "Impressions": "unskew.log.impressions",
     "LabelledData": "unskew.log.labelled",
+    "NeuralRanker": "unskew.learn.neural",
     "PositionBias": "unskew.bias.position_bias",
+    "PropensityRankSVM": "unskew.learn.ranksvm",
     "UnbiasedLambdaMART": "unskew.learn.lambdamart",
     "load": "unskew.loading",
     "read_labels": "unskew.log.read",
