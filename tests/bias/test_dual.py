@@ -15,7 +15,7 @@ from unskew.learn.reference import ClickedPage
 
 torch = pytest.importorskip("torch")
 
-QUICK = {"hidden": (8,), "n_epochs": 4, "batch_pages": 16, "device": "cpu"}
+QUICK = {"hidden": (8,), "n_epochs": 4, "batch_pages": 16, "device": "cpu", "n_jobs": 1}
 
 
 def softmax(logit):
@@ -92,7 +92,8 @@ def test_it_recovers_the_bias_where_relevance_does_not_follow_position():
     """Every result stands at every position equally often: the propensities come out near the truth."""
     truth = np.array([1.0, 0.8, 0.6, 0.4, 0.3])
     data = rotated_clicks(np.random.default_rng(1), truth, n_queries=40, sessions_per_page=400)
-    bias = DualLearning(hidden=(16,), n_epochs=60, batch_pages=32, device="cpu").fit(data)
+    estimator = DualLearning(hidden=(16,), n_epochs=60, batch_pages=32, device="cpu", n_jobs=1)
+    bias = estimator.fit(data)
     np.testing.assert_allclose(bias.t_plus, truth, atol=0.1)
 
 

@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch")
 
 QUICK = {
     "hidden": (8, 4), "n_epochs": 3, "batch_pages": 16, "verbose": 0, "random_state": 0,
-    "device": "cpu", "learning_rate": 0.02,
+    "device": "cpu", "learning_rate": 0.02, "n_jobs": 1,
 }  # fmt: skip
 PROPENSITY = 1 / np.arange(1, 11)
 
@@ -55,7 +55,9 @@ def follows(ranker, log):
 
 def test_the_network_is_that_of_the_dual_learning_code():
     """By default three hidden layers of 512, 256 and 128 with ELU."""
-    ranker = NeuralRanker(n_epochs=1, verbose=0, device="cpu").fit(random_log(0, n_queries=3))
+    ranker = NeuralRanker(n_epochs=1, verbose=0, device="cpu", n_jobs=1).fit(
+        random_log(0, n_queries=3)
+    )
     kinds = [type(layer).__name__ for layer in ranker.network_]
     assert kinds == ["Linear", "ELU", "LayerNorm"] * 3 + ["Linear"]
     widths = [layer.out_features for layer in ranker.network_ if hasattr(layer, "out_features")]

@@ -66,6 +66,8 @@ def test_batches_hold_every_clicked_page_once(log):
     }
     found = []
     for batch in batches.shuffled(4, np.random.default_rng(0)):
+        assert batch.distinct[batch.row].equal(batch.document)
+        assert len(set(batch.distinct.tolist())) == len(batch.distinct)
         places = list(zip(batch.document.tolist(), batch.position.tolist(), strict=True))
         for page in range(batch.n_pages):
             own = np.flatnonzero(batch.segment.numpy() == page)

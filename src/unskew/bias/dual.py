@@ -66,6 +66,7 @@ class DualLearning:
     missing: str = "impute"
     device: str = "auto"
     random_state: Any = 0
+    n_jobs: int | None = None
 
     def fit(self, data: Impressions) -> PositionBias:
         """The propensities of a log relative to position 1, as a bias of the clicked side."""
@@ -77,6 +78,6 @@ class DualLearning:
             batch_pages=self.batch_pages, learning_rate=self.learning_rate,
             propensity_learning_rate=self.propensity_learning_rate, missing=self.missing,
             n_positions=self.n_positions, device=self.device, random_state=self.random_state,
-            verbose=0,
+            n_jobs=self.n_jobs, verbose=0,
         )  # fmt: skip
         return ranker.fit(data).position_bias_

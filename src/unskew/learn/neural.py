@@ -17,7 +17,7 @@ from unskew.errors import UsageError
 from unskew.learn.inputs import pairs_of
 from unskew.learn.labels import label_impressions
 from unskew.learn.neural_training import NeuralSettings, NeuralTraining, scores
-from unskew.learn.pytorch import device_of, pytorch
+from unskew.learn.pytorch import device_of, pytorch, pytorch_threads
 from unskew.learn.ranker import Ranker
 from unskew.learn.settings import check_settings, seed_of, starting_bias
 from unskew.learn.standardizer import Standardizer
@@ -76,6 +76,9 @@ class NeuralRanker(Ranker):
         ``"auto"`` (a GPU if there is one), ``"cpu"`` or ``"cuda"``.
     random_state
         Seed of the initial weights and of the batches. On a CPU it decides the model.
+    n_jobs
+        Threads on the CPU; None leaves PyTorch's own number. Another number may change the last
+        digits.
     verbose
         0 is silent, 1 shows a progress bar.
 
@@ -116,6 +119,7 @@ class NeuralRanker(Ranker):
         ndcg_at: int = 10,
         device: str = "auto",
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: int = 1,
     ) -> None:
         self.debias = debias
@@ -133,6 +137,7 @@ class NeuralRanker(Ranker):
         self.ndcg_at = ndcg_at
         self.device = device
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(
@@ -202,7 +207,8 @@ class NeuralRanker(Ranker):
             sides=sides, seed=seed_of(self.random_state),
         )  # fmt: skip
         training = NeuralTraining(data, values, pairs, bias=bias, settings=settings, device=device)
-        self._epochs(training, watch)
+        with pytorch_threads(self.n_jobs):
+            self._epochs(training, watch)
         return self
 
     def _watch(

@@ -99,7 +99,8 @@ class NeuralTraining:
 
     def loss(self, batch: Batch) -> Any:
         """The loss of a batch; for Dual Learning the sum of both losses."""
-        score = self.network(self._values.index_select(0, batch.document)).squeeze(1)
+        once = self.network(self._values.index_select(0, batch.distinct)).squeeze(1)
+        score = once.index_select(0, batch.row)
         if self.settings.dual:
             clicks = batch.gain
             ranker = clicks * inverse_propensity(self._logit, batch.position)

@@ -32,9 +32,14 @@ def clicked_gain(data: Impressions) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some pages: tensors over their results, and over their pairs by place in the batch."""
+    """Some pages: tensors over their results, and over their pairs by place in the batch.
+
+    ``distinct`` holds the documents of the batch once each, ``row`` each result's place in it.
+    """
 
     n_pages: int
+    distinct: Any
+    row: Any
     document: Any
     position: Any
     gain: Any
@@ -65,7 +70,7 @@ class PageBatches:
         else:
             per_page = np.add.reduceat(worth, pages.offsets[:-1])
             kept = np.flatnonzero((per_page > 0) & (sizes > 1))
-        self._kept, self._sizes = kept, sizes
+        self._kept, self._sizes, self._query = kept, sizes, pages.query[kept]
         self._n_pairs = np.zeros(len(pages), dtype=np.int64)
 
         def put(values: npt.NDArray[Any], kind: Any) -> Any:
@@ -88,8 +93,12 @@ class PageBatches:
         return len(self._kept)
 
     def shuffled(self, batch_pages: int, rng: np.random.Generator) -> Iterator[Batch]:
-        """All pages once, in random order."""
-        order = rng.permutation(self._kept)
+        """All pages once, the queries in random order and so the pages of each.
+
+        The pages of a query share documents, which are scored once in a batch.
+        """
+        query = rng.permutation(self._query.max() + 1)[self._query]
+        order = self._kept[np.lexsort((rng.random(len(self._kept)), query))]
         for at in range(0, len(order), batch_pages):
             yield self.batch(order[at : at + batch_pages])
 
@@ -97,7 +106,7 @@ class PageBatches:
         """The given pages."""
         torch = pytorch()
         chosen = torch.as_tensor(pages, device=self.device)
-        # Totals are known here, so the device is never waited for.
+        # Totals are known here: the device need not be asked.
         size = self._size.index_select(0, chosen)
         local = size.cumsum(0) - size
         segment, entry = self._ranges(
@@ -114,8 +123,10 @@ class PageBatches:
             i = start + self._slot_i.index_select(0, pair)
             j = start + self._slot_j.index_select(0, pair)
             weight = self._weight.index_select(0, pair)
+        document = self.document.index_select(0, entry)
+        distinct, row = torch.unique(document, return_inverse=True)
         return Batch(
-            len(pages), self.document.index_select(0, entry), self.position.index_select(0, entry),
+            len(pages), distinct, row, document, self.position.index_select(0, entry),
             self.gain.index_select(0, entry), segment, local, i, j, weight,
         )  # fmt: skip
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 from unskew.errors import MissingDependencyError, UsageError
 
-__all__ = ["device_of", "pytorch", "safetensors"]
+__all__ = ["device_of", "pytorch", "pytorch_threads", "safetensors"]
 
 
 def pytorch(purpose: str = "NeuralRanker") -> Any:
@@ -39,3 +41,16 @@ def device_of(name: str) -> Any:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise UsageError('device="cuda", but this machine has no GPU that PyTorch can use')
     return device
+
+
+@contextmanager
+def pytorch_threads(number: int | None) -> Iterator[None]:
+    """Let PyTorch compute on so many threads for a while; None leaves the number as it is."""
+    torch = pytorch()
+    before = torch.get_num_threads()
+    if number is not None:
+        torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
