@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from unskew.evaluation.evaluation import evaluate as evaluate
     from unskew.evaluation.significance import compare as compare
     from unskew.learn.lambdamart import UnbiasedLambdaMART as UnbiasedLambdaMART
+    from unskew.learn.neural import NeuralRanker as NeuralRanker
+    from unskew.learn.ranksvm import PropensityRankSVM as PropensityRankSVM
     from unskew.loading import load as load
     from unskew.log.features import Features as Features
     from unskew.log.impressions import Impressions as Impressions
@@ -48,7 +50,9 @@ _HOME = {
     "Features": "unskew.log.features",
     "Impressions": "unskew.log.impressions",
     "LabelledData": "unskew.log.labelled",
+    "NeuralRanker": "unskew.learn.neural",
     "PositionBias": "unskew.bias.position_bias",
+    "PropensityRankSVM": "unskew.learn.ranksvm",
     "UnbiasedLambdaMART": "unskew.learn.lambdamart",
     "Evaluation": "unskew.evaluation.evaluation",
     "average_rank": "unskew.evaluation.evaluation",
