@@ -75,7 +75,7 @@ def test_the_homes_exist():
 def test_a_missing_extra_gives_the_install_line(monkeypatch):
     """Without PyTorch, asking for it says how to install it."""
     monkeypatch.setitem(sys.modules, "unskew.bias.dual", None)
-    with pytest.raises(MissingDependencyError, match=r"PyTorch.*pip install 'unskew\[torch\]'"):
+    with pytest.raises(MissingDependencyError, match=r"PyTorch.*pip install 'unskew\[neural\]'"):
         make_estimator("dual-learning")
 
 
@@ -89,18 +89,27 @@ def test_the_registry_loads_nothing():
     assert done.stdout.strip() == "[]"
 
 
+QUICK = {
+    "lambdamart": {"n_estimators": 2, "n_jobs": 1, "verbose": 0},
+    "ranksvm": {"C": 0.001, "max_rounds": 2},
+    "dnn": {"hidden": (4,), "n_epochs": 1, "n_jobs": 1, "verbose": 0},
+}
+
+
+@pytest.mark.filterwarnings("ignore:the position bias has not settled")
 @pytest.mark.parametrize("name", [None, *METHODS])
-def test_what_goes_with_lambdamart(name, shuffled_log):
-    """The registry and the ranker agree about every method."""
-    ranker = UnbiasedLambdaMART(debias=name, n_estimators=2, n_jobs=1, verbose=0)
-    data = shuffled_log
-    if name is None or "lambdamart" in METHODS[name].rankers:
-        assert len(ranker.fit(data).position_bias_) == 10
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_what_goes_with_what(ranker, name, shuffled_log):
+    """The registry and the rankers agree about every combination."""
+    if RANKERS[ranker].extra is not None:
+        pytest.importorskip("torch")
+    model = RANKERS[ranker].load()(debias=name, **QUICK[ranker])
+    if name is None or ranker in METHODS[name].rankers:
+        assert len(model.fit(shuffled_log).position_bias_) == 10
     else:
-        with pytest.raises(
-            UsageError, match=f"{name}.* goes with dnn, not with lambdamart.*pairwise"
-        ):
-            ranker.fit(data)
+        allowed = f"{name}.* goes with dnn, not with {ranker}.*pairwise"
+        with pytest.raises(UsageError, match=allowed):
+            model.fit(shuffled_log)
 
 
 def test_a_misspelt_method():

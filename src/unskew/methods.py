@@ -38,7 +38,7 @@ SHUFFLED_LISTS = "sessions whose lists were shuffled"
 MOVING_DOCUMENTS = "documents seen at several positions"
 
 # The optional dependencies by the name of the extra that installs them.
-PACKAGES: Mapping[str, str] = MappingProxyType({"torch": "PyTorch"})
+PACKAGES: Mapping[str, str] = MappingProxyType({"neural": "PyTorch"})
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ RANKERS: Mapping[str, Ranker] = _named(
         "unskew.learn.ranksvm:PropensityRankSVM",
         "a linear ranker on the pairwise hinge loss",
     ),
-    Ranker("dnn", "unskew.learn.neural:NeuralRanker", "a neural network", extra="torch"),
+    Ranker("dnn", "unskew.learn.neural:NeuralRanker", "a neural network", extra="neural"),
 )
 
 METHODS: Mapping[str, Method] = _named(
@@ -156,7 +156,7 @@ METHODS: Mapping[str, Method] = _named(
         home="unskew.bias.dual:DualLearning",
         learned_by=("dnn",),
         needs=(FEATURES,),
-        extra="torch",
+        extra="neural",
     ),
     Method(
         "relative-ctr",

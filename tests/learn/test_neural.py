@@ -190,7 +190,7 @@ def test_weights_of_another_network_are_refused(log, tmp_path):
         ({"learning_rate": -1}, "learning_rate must be a number above 0"),
         ({"propensity_learning_rate": 0}, "propensity_learning_rate must be a number above 0"),
         ({"loss": "hinge"}, 'loss must be "auto", "listwise" or "pairwise", got \'hinge\''),
-        ({"debias": "magic"}, 'debias must be "pairwise", "clicked", "dual-learning", None'),
+        ({"debias": "magic"}, r'debias must be "pairwise", .*"dual-learning", .*None'),
         ({"loss": "listwise"}, 'debias="pairwise" needs loss="pairwise", got loss="listwise"'),
         (
             {"debias": "dual-learning", "loss": "pairwise"},

@@ -222,7 +222,7 @@ def test_a_folder_that_is_no_ranker_is_refused(log, tmp_path):
         ({"tolerance": 0.0}, "tolerance must be a number above 0"),
         ({"max_rounds": 0}, "max_rounds must be a whole number, 1 or higher"),
         ({"missing": "drop"}, 'missing must be "impute" or "refuse", got \'drop\''),
-        ({"debias": "dual-learning"}, 'debias must be "pairwise", "clicked", None'),
+        ({"debias": "dual-learning"}, r"debias='dual-learning' goes with dnn, not with ranksvm"),
         ({"debias": [1.0, 0.5]}, "2 propensities, but the log has 10 positions"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unskew.bias.comparison import compare_estimators as compare_estimators
+    from unskew.bias.dual import DualLearning as DualLearning
     from unskew.bias.estimator import BiasEstimator as BiasEstimator
     from unskew.bias.pairwise import PairwiseDebiasing as PairwiseDebiasing
     from unskew.bias.position_bias import PositionBias as PositionBias
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 # Each public name and the module it lives in; they load on first use.
 _HOME = {
     "BiasEstimator": "estimator",
+    "DualLearning": "dual",
     "PairwiseDebiasing": "pairwise",
     "PositionBias": "position_bias",
     "Randomization": "randomization",

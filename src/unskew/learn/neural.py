@@ -177,7 +177,7 @@ class NeuralRanker(Ranker):
 
     def _check(self) -> None:
         pytorch()
-        check_settings(self, methods=(DUAL,))
+        check_settings(self)
         needed = _LOSS_OF.get(self.debias) if isinstance(self.debias, str) else None
         if self.loss != "auto" and needed not in {None, self.loss}:
             raise UsageError(
@@ -195,7 +195,9 @@ class NeuralRanker(Ranker):
     ) -> NeuralRanker:
         device, pairs = device_of(self.device), pairs_of(data)
         dual = isinstance(debias, str) and debias == DUAL
-        bias, sides = starting_bias(None if dual else debias, n_positions, data=data)
+        bias, sides = starting_bias(
+            None if dual else debias, n_positions, data=data, ranker="dnn", n_jobs=self.n_jobs
+        )
         watch = self._watch(validation, len(bias))
         self.standardizer_ = Standardizer.of(data.features, missing=self.missing)
         values = self._inputs(data.features)

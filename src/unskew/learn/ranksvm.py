@@ -144,7 +144,7 @@ class PropensityRankSVM(Ranker):
 
     def _learn(self, data: Impressions, debias: Any, n_positions: int) -> PropensityRankSVM:
         pairs = PairLosses.of(data.pages, pairs_of(data), n_positions)
-        bias, sides = starting_bias(debias, n_positions, data=data)
+        bias, sides = starting_bias(debias, n_positions, data=data, ranker="ranksvm")
         self.standardizer_ = Standardizer.of(data.features, missing=self.missing)
         values = self.standardizer_.apply(data.features.values, data.features.names)
         n_rounds = self.max_rounds if any(sides) else 1

@@ -70,11 +70,8 @@ _RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
 )
 
 
-def check_settings(ranker: Any, *, methods: Sequence[str] = ()) -> None:
-    """Refuse a setting that makes no sense, by its name.
-
-    ``methods`` are the ways to learn a bias that this ranker knows beyond the common ones.
-    """
+def check_settings(ranker: Any) -> None:
+    """Refuse a setting that makes no sense, by its name."""
     if not isinstance(ranker.p, Real):
         raise UsageError(f"p must be 0 or higher, got {ranker.p!r}")
     check_p(float(ranker.p))
@@ -83,8 +80,7 @@ def check_settings(ranker: Any, *, methods: Sequence[str] = ()) -> None:
             raise UsageError(f"{name} must be {required}, got {getattr(ranker, name)!r}")
     if getattr(ranker, "booster", None) not in {None, *BOOSTERS}:
         raise UsageError(f"booster must be one of {sorted(BOOSTERS)}, got {ranker.booster!r}")
-    if not (isinstance(ranker.debias, str) and ranker.debias in methods):
-        check_debias(ranker.debias, ranker_name(ranker))
+    check_debias(ranker.debias, ranker_name(ranker))
 
 
 def starting_bias(
