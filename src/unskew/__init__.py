@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unskew import bias as bias
     from unskew import datasets as datasets
     from unskew import simulate as simulate
     from unskew.bias.position_bias import PositionBias as PositionBias
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from unskew.evaluation.evaluation import evaluate as evaluate
     from unskew.evaluation.significance import compare as compare
     from unskew.learn.lambdamart import UnbiasedLambdaMART as UnbiasedLambdaMART
+    from unskew.learn.neural import NeuralRanker as NeuralRanker
+    from unskew.learn.ranksvm import PropensityRankSVM as PropensityRankSVM
     from unskew.loading import load as load
     from unskew.log.features import Features as Features
     from unskew.log.impressions import Impressions as Impressions
@@ -47,7 +50,9 @@ _HOME = {
     "Features": "unskew.log.features",
     "Impressions": "unskew.log.impressions",
     "LabelledData": "unskew.log.labelled",
+    "NeuralRanker": "unskew.learn.neural",
     "PositionBias": "unskew.bias.position_bias",
+    "PropensityRankSVM": "unskew.learn.ranksvm",
     "UnbiasedLambdaMART": "unskew.learn.lambdamart",
     "Evaluation": "unskew.evaluation.evaluation",
     "average_rank": "unskew.evaluation.evaluation",
@@ -60,7 +65,7 @@ _HOME = {
 }
 
 # Public modules, which load on first use as well.
-_MODULES = ("datasets", "simulate")
+_MODULES = ("bias", "datasets", "simulate")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

@@ -15,6 +15,8 @@ __all__ = ["load"]
 _LOADERS = {
     "impressions": "unskew.log.saved",
     "UnbiasedLambdaMART": "unskew.learn.model_folder",
+    "ranksvm": "unskew.learn.ranksvm_folder",
+    "neural": "unskew.learn.neural_folder",
 }
 
 

@@ -110,3 +110,26 @@ def test_it_is_drawn_in_the_terminal():
         "PositionBias(t_plus=[1, 0.5, 0.25], t_minus=[1, 1, 1])"
     )
     assert "…" in repr(PositionBias.none(11))
+
+
+def test_marked_positions_are_kept_and_told():
+    """Clipped and borrowed positions travel with a bias, through JSON, cutting and clipping."""
+    bias = PositionBias(CURVE, np.ones(3), clipped_positions=(3,), borrowed_positions=(2, 3))
+    assert PositionBias.from_dict(json.loads(json.dumps(bias.to_dict()))).notes == bias.notes
+    assert bias.resized(2).clipped_positions == ()
+    assert bias.resized(2).borrowed_positions == (2,)
+    assert bias.clipped(0.6).clipped_positions == (2, 3)
+    assert bias.smoothed().borrowed_positions == (2, 3)
+    assert bias.notes == (
+        "position 3: held at a bound, the measured value lies beyond it",
+        "positions 2, 3: shown too rarely to be measured, taken from the position above",
+    )
+    assert str(bias).splitlines()[-2:] == list(bias.notes)
+    assert PositionBias.none(3).notes == ()
+    assert "clipped_positions" not in PositionBias.none(3).to_dict()
+
+
+def test_marks_must_be_positions():
+    """A mark beyond the curve is refused."""
+    with pytest.raises(UsageError, match="clipped_positions must lie between 1 and 3"):
+        PositionBias(CURVE, CURVE, clipped_positions=(4,))

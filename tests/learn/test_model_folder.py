@@ -64,7 +64,7 @@ def test_a_failed_save_leaves_the_old_model(log, tmp_path, monkeypatch):
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unskew.learn.model_folder._write_json", killed)
+    monkeypatch.setattr("unskew.learn.model_folder.write_json", killed)
     with pytest.raises(KeyboardInterrupt):
         UnbiasedLambdaMART(**{**QUICK, "n_estimators": 3}).fit(log).save(tmp_path / "model")
     assert sorted(file.name for file in (tmp_path / "model").iterdir()) == before

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,12 @@ from unskew.errors import UsageError
 __all__ = ["PositionBias"]
 
 FloatArray = npt.NDArray[np.float64]
+
+# The fields that mark positions, and what a mark means.
+_MARKS = {
+    "clipped_positions": "held at a bound, the measured value lies beyond it",
+    "borrowed_positions": "shown too rarely to be measured, taken from the position above",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +36,18 @@ class PositionBias:
         The bias of clicked results; the first entry is 1.
     t_minus
         The bias of unclicked results; the first entry is 1.
+    clipped_positions
+        Positions, counted from 1, whose entry is a bound that the measured value lay beyond.
+    borrowed_positions
+        Positions that were shown too rarely to be measured: their entry is that of the position
+        above.
 
     """
 
     t_plus: FloatArray
     t_minus: FloatArray
+    clipped_positions: tuple[int, ...] = ()
+    borrowed_positions: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("t_plus", "t_minus"):
@@ -44,6 +57,8 @@ class PositionBias:
                 f"t_plus and t_minus must cover the same positions: got {len(self.t_plus)} and "
                 f"{len(self.t_minus)} entries"
             )
+        for name in _MARKS:
+            object.__setattr__(self, name, _checked_marks(getattr(self, name), name, len(self)))
 
     @classmethod
     def none(cls, n_positions: int) -> PositionBias:
@@ -65,11 +80,13 @@ class PositionBias:
         missing = {"t_plus", "t_minus"} - set(content)
         if missing:
             raise UsageError(f"a position bias needs t_plus and t_minus: missing {sorted(missing)}")
-        return cls(np.asarray(content["t_plus"]), np.asarray(content["t_minus"]))
+        marks = {name: tuple(content.get(name, ())) for name in _MARKS}
+        return cls(np.asarray(content["t_plus"]), np.asarray(content["t_minus"]), **marks)
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """Plain lists, for JSON; every digit survives."""
-        return {"t_plus": self.t_plus.tolist(), "t_minus": self.t_minus.tolist()}
+    def to_dict(self) -> dict[str, list[float] | list[int]]:
+        """Plain lists, for JSON; every digit survives. Marked positions only if there are any."""
+        marks = {name: list(getattr(self, name)) for name in _MARKS if getattr(self, name)}
+        return {"t_plus": self.t_plus.tolist(), "t_minus": self.t_minus.tolist(), **marks}
 
     def __len__(self) -> int:
         return len(self.t_plus)
@@ -80,7 +97,8 @@ class PositionBias:
     def __str__(self) -> str:
         from unskew.report.terminal import curves
 
-        return curves({"t_plus": self.t_plus.tolist(), "t_minus": self.t_minus.tolist()})
+        drawn = curves({"t_plus": self.t_plus.tolist(), "t_minus": self.t_minus.tolist()})
+        return "\n".join((drawn, *self.notes))
 
     def equals(self, other: PositionBias, *, tolerance: float = 0.0) -> bool:
         """Whether both have the same curves, each entry within ``tolerance``."""
@@ -90,24 +108,43 @@ class PositionBias:
         )
 
     def clipped(self, minimum: float) -> PositionBias:
-        """No entry below ``minimum``: the usual bound on how much one click may weigh."""
+        """No entry below ``minimum``: the usual bound on how much one click may weigh.
+
+        The positions it changes are added to ``clipped_positions``.
+        """
         if not 0 < minimum <= 1:
             raise UsageError(f"minimum must lie above 0 and at most at 1, got {minimum}")
-        return PositionBias(np.maximum(self.t_plus, minimum), np.maximum(self.t_minus, minimum))
+        low = np.flatnonzero((self.t_plus < minimum) | (self.t_minus < minimum)) + 1
+        return replace(
+            self,
+            t_plus=np.maximum(self.t_plus, minimum),
+            t_minus=np.maximum(self.t_minus, minimum),
+            clipped_positions=(*self.clipped_positions, *low.tolist()),
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about single positions, in sentences; empty if all were measured."""
+        return tuple(
+            f"position{'s' if len(marked) > 1 else ''} {', '.join(map(str, marked))}: {meaning}"
+            for name, meaning in _MARKS.items()
+            if (marked := getattr(self, name))
+        )
 
     def smoothed(self) -> PositionBias:
         """Each entry beyond the first becomes the geometric mean of itself and its neighbours.
 
         Biases are ratios, so their logarithms are averaged. The first entry stays the reference.
         """
-        return PositionBias(_smooth(self.t_plus), _smooth(self.t_minus))
+        return replace(self, t_plus=_smooth(self.t_plus), t_minus=_smooth(self.t_minus))
 
     def resized(self, n_positions: int) -> PositionBias:
         """The same bias over another number of positions, the last entry repeated or cut."""
         if n_positions < 1:
             raise UsageError(f"n_positions must be at least 1, got {n_positions}")
         entry = np.minimum(np.arange(n_positions), len(self) - 1)
-        return PositionBias(self.t_plus[entry], self.t_minus[entry])
+        marks = {name: tuple(k for k in getattr(self, name) if k <= n_positions) for name in _MARKS}
+        return PositionBias(self.t_plus[entry], self.t_minus[entry], **marks)
 
 
 def _checked_values(values: npt.ArrayLike, name: str) -> FloatArray:
@@ -134,6 +171,13 @@ def _checked_curve(values: npt.ArrayLike, name: str) -> FloatArray:
         )
     array.flags.writeable = False
     return array
+
+
+def _checked_marks(values: Iterable[int], name: str, n_positions: int) -> tuple[int, ...]:
+    marks = tuple(sorted({int(value) for value in values}))
+    if marks and not 1 <= marks[0] <= marks[-1] <= n_positions:
+        raise UsageError(f"{name} must lie between 1 and {n_positions}, got {list(marks)}")
+    return marks
 
 
 def _smooth(curve: FloatArray) -> FloatArray:

@@ -20,7 +20,9 @@ CALL_IS_WRONG = 2
 INTERRUPTED = 130
 
 # One module of this package per command, in the order of the help page; each has a function `run`.
-COMMANDS: tuple[str, ...] = ("demo", "simulate", "inspect", "compact", "train", "rank", "evaluate")
+COMMANDS: tuple[str, ...] = (
+    "demo", "simulate", "inspect", "compact", "bias", "train", "rank", "evaluate",
+)  # fmt: skip
 
 app = typer.Typer(
     name="unskew",

@@ -41,7 +41,10 @@ def run(
     ] = False,
     debias: Annotated[
         str | None,
-        _setting("pairwise (default), clicked, none, or propensities such as 0.68,0.61,0.48."),
+        _setting(
+            "pairwise (default), clicked, randomization, regression-em, table-em, relative-ctr, none, "
+            "or propensities such as 0.68,0.61,0.48."
+        ),
     ] = None,
     p: Annotated[float | None, _setting("Regularisation of the bias (default 0.5).")] = None,
     sigma: Annotated[float | None, _setting("Steepness of the loss (default 2).")] = None,

@@ -41,7 +41,9 @@ def ranker_settings(
 
 def debias_of(value: Any) -> Any:
     """The debias setting as text: a name, "none", or propensities separated by commas."""
-    if not isinstance(value, str) or value in {"pairwise", "clicked"}:
+    from unskew.methods import METHODS
+
+    if not isinstance(value, str) or value in METHODS:
         return value
     if value in {"none", "None"}:
         return None
@@ -49,7 +51,7 @@ def debias_of(value: Any) -> Any:
         return [float(part) for part in value.split(",")]
     except ValueError:
         raise UsageError(
-            f"--debias must be pairwise, clicked, none, or propensities such as 0.68,0.61,0.48: "
+            f"--debias must be {', '.join(METHODS)}, none, or propensities such as 0.68,0.61,0.48: "
             f"got {value!r}"
         ) from None
 

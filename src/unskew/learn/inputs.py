@@ -13,8 +13,9 @@ from unskew.log.arrays import features_from
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
+from unskew.log.statistics import Pairs, pair_statistics
 
-__all__ = ["aligned", "column_of", "features_of", "is_frame"]
+__all__ = ["aligned", "check_rankable", "column_of", "features_of", "is_frame", "pairs_of"]
 
 
 def is_frame(X: Any) -> bool:
@@ -130,3 +131,30 @@ def _matrix_features(X: Any) -> Features:
             "NaN, which is a missing value"
         )
     return Features(values, tuple(f"f{k}" for k in range(values.shape[1])))
+
+
+def check_rankable(data: Impressions) -> None:
+    """Refuse a log whose documents no ranker can tell apart."""
+    if not data.features.n_features:
+        raise DataError(
+            "the log has no features, so there is nothing to rank by: give them with the log "
+            "or as a second table, read_log(…, features=…)"
+        )
+    values = data.features.values
+    if len(values) == 1:
+        raise DataError("the log has one sample only: a ranking needs two documents or more")
+    first = values[:1]
+    if not np.any((values != first) & ~(np.isnan(values) & np.isnan(first))):
+        raise DataError("every feature has the same value in all documents: nothing to rank by")
+
+
+def pairs_of(data: Impressions) -> Pairs:
+    """The pair statistic of a log that has something to learn from, or an error that says why not."""
+    check_rankable(data)
+    pairs = pair_statistics(data)
+    if not len(pairs):
+        raise DataError(
+            "there is nothing to learn from: no session has both a clicked result and one "
+            "clicked less (every page is clicked whole or not at all)"
+        )
+    return pairs

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import validate_data
 
 from unskew.bias.bias_history import BiasHistory
+from unskew.bias.estimator import BiasEstimator
 from unskew.bias.position_bias import PositionBias
 from unskew.errors import DataError, UsageError
-from unskew.learn.boosters import TreeSettings, library
-from unskew.learn.inputs import column_of, features_of
+from unskew.learn.boosters import Trees, TreeSettings, library
+from unskew.learn.inputs import pairs_of
 from unskew.learn.labels import label_impressions
 from unskew.learn.objective import PairwiseObjective, threads
-from unskew.learn.ranker import TreeRanker
+from unskew.learn.ranker import Ranker
+from unskew.learn.ranking import Explanation
 from unskew.learn.settings import check_settings, seed_of, starting_bias
 from unskew.learn.training import Callback, Rounds, train
 from unskew.learn.validation import validation_of
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
-from unskew.log.statistics import pair_statistics
 
 __all__ = ["UnbiasedLambdaMART"]
 
@@ -37,7 +36,7 @@ ROWS_IN_LEAF = 50
 ROWS_IN_BIN = 3
 
 
-class UnbiasedLambdaMART(TreeRanker):
+class UnbiasedLambdaMART(Ranker):
     """Unbiased LambdaMART with Pairwise Debiasing, on gradient-boosted trees.
 
     Parameters
@@ -48,8 +47,11 @@ class UnbiasedLambdaMART(TreeRanker):
         Steepness of the pairwise loss.
     debias
         ``"pairwise"`` learns both bias curves as the paper does, ``"clicked"`` learns `t_plus` and
-        holds `t_minus` at 1, ``None`` takes the clicks as they are. A `PositionBias`, or an array
-        of examination probabilities with one entry per position, is used as it is.
+        holds `t_minus` at 1, ``None`` takes the clicks as they are. An estimator of
+        `unskew.bias`, or the name of one (``"randomization"``, ``"regression-em"``,
+        ``"table-em"``, ``"relative-ctr"``), is fitted to the log first and its bias held. A
+        `PositionBias`, or an array of examination probabilities with one entry per position, is
+        used as it is.
     n_estimators, learning_rate, num_leaves, feature_fraction, bagging_fraction
         The trees, by default those of the paper.
     min_data_in_leaf
@@ -94,12 +96,16 @@ class UnbiasedLambdaMART(TreeRanker):
 
     """
 
+    trees_: Trees
+    validation_history_: list[float]
+    best_round_: int | None
+
     def __init__(
         self,
         *,
         p: float = 0.5,
         sigma: float = 2.0,
-        debias: str | PositionBias | npt.ArrayLike | None = "pairwise",
+        debias: str | BiasEstimator | PositionBias | npt.ArrayLike | None = "pairwise",
         n_estimators: int = 300,
         learning_rate: float = 0.05,
         num_leaves: int = 31,
@@ -158,12 +164,6 @@ class UnbiasedLambdaMART(TreeRanker):
             setattr(self, name, value)
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.target_tags.required = True
-        return tags
-
     # Learning -----------------------------------------------------------------------------------
 
     def fit(
@@ -187,11 +187,10 @@ class UnbiasedLambdaMART(TreeRanker):
         ``n_estimators`` rounds; its biases go on where they stopped.
         """
         check_settings(self)
-        if isinstance(X, Impressions):
-            data = X
-            self._set_features(data.features.names, data.features.categories, named=False)
-        else:
-            data = self._impressions(X, click, session, query, position, doc, weight, context)
+        data = self._clicks(
+            X, click, session=session, query=query, position=position, doc=doc, weight=weight,
+            context=context,
+        )  # fmt: skip
         n_positions = min(self.n_positions or data.max_position, data.max_position)
         return self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
 
@@ -207,40 +206,9 @@ class UnbiasedLambdaMART(TreeRanker):
     ) -> UnbiasedLambdaMART:
         """Learn from relevance labels, which have no position bias: `debias` does not matter."""
         check_settings(self)
-        if isinstance(X, LabelledData):
-            labels = X
-            self._set_features(labels.features.names, labels.features.categories, named=False)
-        else:
-            features = self._fitted_features(X)
-            columns = {"relevance": relevance, "query": query}
-            columns = {k: column_of(v, k, len(features)) for k, v in columns.items()}
-            labels = LabelledData.from_rows(features, columns["relevance"], columns["query"])
-        data = label_impressions(labels)
+        data = label_impressions(self._labels(X, relevance, query))
         # The order of labelled rows means nothing: they share one position without bias.
         return self._learn(data, None, 1, validation, callbacks, init_model)
-
-    def _impressions(
-        self, X: Any, click: Any, session: Any, query: Any, position: Any, doc: Any, weight: Any,
-        context: Any,
-    ) -> Impressions:  # fmt: skip
-        features = self._fitted_features(X)
-        given = {"click": click, "session": session, "query": query, "position": position}
-        columns: dict[str, Any] = {k: column_of(v, k, len(features)) for k, v in given.items()}
-        for name, values in {"doc": doc, "weight": weight, "context": context}.items():
-            if values is not None:
-                columns[name] = column_of(values, name, len(features))
-        data = Impressions.from_arrays(
-            features.values, columns.pop("click"), feature_names=features.names, **columns
-        )
-        named = replace(data.features, categories=features.categories)
-        return replace(data, documents=replace(data.documents, features=named))
-
-    def _fitted_features(self, X: Any) -> Features:
-        features = features_of(X)
-        self._set_features(features.names, features.categories, named=False)
-        if not isinstance(X, Features):
-            validate_data(self, X, skip_check_array=True, reset=True)
-        return features
 
     def _learn(
         self,
@@ -275,26 +243,11 @@ class UnbiasedLambdaMART(TreeRanker):
     def _objective(
         self, data: Impressions, debias: Any, n_positions: int, before: UnbiasedLambdaMART | None
     ) -> PairwiseObjective:
-        if not data.features.n_features:
-            raise DataError(
-                "the log has no features, so there is nothing to rank by: give them with the log "
-                "or as a second table, read_log(…, features=…)"
-            )
-        values = data.features.values
-        if len(values) == 1:
-            raise DataError("the log has one sample only: a ranking needs two documents or more")
-        first = values[:1]
-        if not np.any((values != first) & ~(np.isnan(values) & np.isnan(first))):
-            raise DataError("every feature has the same value in all documents: nothing to rank by")
-        pairs = pair_statistics(data)
-        if not len(pairs):
-            raise DataError(
-                "there is nothing to learn from: no session has both a clicked result and one "
-                "clicked less (every page is clicked whole or not at all)"
-            )
+        pairs = pairs_of(data)
         bias, sides = starting_bias(
-            debias, n_positions, None if before is None else before.position_bias_
-        )
+            debias, n_positions, None if before is None else before.position_bias_, data=data,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
         return PairwiseObjective(
             data.pages, pairs, n_documents=len(data.documents), bias=bias, sigma=self.sigma,
             p=self.p, sides=sides,
@@ -350,8 +303,28 @@ class UnbiasedLambdaMART(TreeRanker):
         self.validation_history_ = rounds.measures
         self.best_round_ = None if rounds.best is None else earlier + rounds.best
 
+    # Using --------------------------------------------------------------------------------------
+
+    def _predict(self, values: npt.NDArray[np.floating]) -> FloatArray:
+        return self.trees_.predict(values)
+
+    def explain(self, X: Any) -> Explanation:
+        """What each feature adds to the score of every row, by the booster's own contributions."""
+        self._check_fitted()
+        parts = self.trees_.contributions(self._values(X))
+        return Explanation(self.feature_names_, parts[:, :-1], float(parts[0, -1]))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranker into a folder, which `unskew.load` reads; never half of it."""
         from unskew.learn.model_folder import save
 
         save(self, path)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """How much each feature improved the loss, as a share of all."""
+        self._check_fitted()
+        gain = self.trees_.importances("gain")
+        total = gain.sum()
+        share: FloatArray = gain / total if total > 0 else gain
+        return share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,6 +13,8 @@ from unskew.bias.position_bias import PositionBias
 from unskew.errors import UsageError
 from unskew.learn.boosters import BOOSTERS
 from unskew.learn.objective import DEBIASED_SIDES
+from unskew.log.impressions import Impressions
+from unskew.methods import check_debias, ranker_name, resolve_debias
 
 __all__ = ["check_settings", "seed_of", "starting_bias"]
 
@@ -33,7 +35,15 @@ def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or check(value)
 
 
-# Each setting, what it must be in words, and whether a value is that.
+def _one_of(*values: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and value in values
+
+
+def _layers(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(_whole(1)(width) for width in value)
+
+
+# Each setting of some ranker, what it must be in words, and whether a value is that.
 _RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("sigma", "a number above 0", _above_zero),
     ("n_estimators", "a whole number, 1 or higher", _whole(1)),
@@ -48,6 +58,15 @@ _RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("ndcg_at", "a whole number, 1 or higher", _whole(1)),
     ("n_jobs", "a whole number, 1 or higher, or None", _or_none(_whole(1))),
     ("verbose", "0 (silent) or 1", _whole(0)),
+    ("C", "a number above 0", _above_zero),
+    ("tolerance", "a number above 0", _above_zero),
+    ("max_rounds", "a whole number, 1 or higher", _whole(1)),
+    ("missing", '"impute" or "refuse"', _one_of("impute", "refuse")),
+    ("loss", '"auto", "listwise" or "pairwise"', _one_of("auto", "listwise", "pairwise")),
+    ("hidden", "a list of layer widths, each 1 or higher", _layers),
+    ("n_epochs", "a whole number, 1 or higher", _whole(1)),
+    ("batch_pages", "a whole number, 1 or higher", _whole(1)),
+    ("propensity_learning_rate", "a number above 0", _above_zero),
 )
 
 
@@ -57,36 +76,31 @@ def check_settings(ranker: Any) -> None:
         raise UsageError(f"p must be 0 or higher, got {ranker.p!r}")
     check_p(float(ranker.p))
     for name, required, holds in _RULES:
-        value = getattr(ranker, name)
-        if not holds(value):
-            raise UsageError(f"{name} must be {required}, got {value!r}")
-    if ranker.booster not in BOOSTERS:
+        if hasattr(ranker, name) and not holds(getattr(ranker, name)):
+            raise UsageError(f"{name} must be {required}, got {getattr(ranker, name)!r}")
+    if getattr(ranker, "booster", None) not in {None, *BOOSTERS}:
         raise UsageError(f"booster must be one of {sorted(BOOSTERS)}, got {ranker.booster!r}")
-    if isinstance(ranker.debias, str) and ranker.debias not in DEBIASED_SIDES:
-        raise UsageError(
-            f'debias must be "pairwise", "clicked", None, a PositionBias or an array of '
-            f"propensities, got {ranker.debias!r}"
-        )
+    check_debias(ranker.debias, ranker_name(ranker))
 
 
 def starting_bias(
-    debias: Any, n_positions: int, earlier: PositionBias | None
+    debias: Any,
+    n_positions: int,
+    earlier: PositionBias | None = None,
+    *,
+    data: Impressions | None = None,
+    ranker: str = "lambdamart",
+    n_jobs: int | None = None,
 ) -> tuple[PositionBias, tuple[bool, bool]]:
-    """The bias that training starts from, and which of its curves are learned."""
-    if isinstance(debias, PositionBias):
-        return debias.resized(n_positions), (False, False)
-    if debias is None:
-        return PositionBias.none(n_positions), (False, False)
-    if isinstance(debias, str):
-        start = PositionBias.none(n_positions) if earlier is None else earlier.resized(n_positions)
-        return start, DEBIASED_SIDES[debias]
-    given = PositionBias.from_propensities(debias)
-    if len(given) != n_positions:
-        raise UsageError(
-            f"debias has {len(given)} propensities, but the log has {n_positions} positions: give "
-            "one for each, or a PositionBias, whose last entry stands for all further positions"
-        )
-    return given, (False, False)
+    """The bias that training starts from, and which of its curves are learned.
+
+    An estimator is fitted on ``data`` first; what it finds is held fixed.
+    """
+    found = resolve_debias(debias, ranker=ranker, data=data, n_positions=n_positions, n_jobs=n_jobs)
+    if found.learned is None:
+        return found.bias, (False, False)
+    start = found.bias if earlier is None else earlier.resized(n_positions)
+    return start, DEBIASED_SIDES[found.learned]
 
 
 def seed_of(random_state: Any) -> int | None:

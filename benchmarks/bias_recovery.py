@@ -1,0 +1,264 @@
+"""What every bias estimator makes of simulated clicks whose true propensities are known.
+
+    python benchmarks/bias_recovery.py --sessions 200000 --queries 500 --runs 2
+
+Users click by the position-based model with examination probabilities from an eye-tracking study.
+What differs is who ranked: from shuffled lists, where relevance is independent of position, to better
+and better rankers, behind which it follows position. Labels make the clicks and the logging rankers,
+the truth judges the result; no setting is chosen by either. The linear rankers and the trees were
+trained on labels of other queries than those that were logged.
+
+The output is Markdown: the largest error of any position, averaged over the runs, and the curves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import lightgbm
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+import unskew
+from unskew import simulate
+from unskew.bias.comparison import compare_estimators
+from unskew.methods import METHODS
+from unskew.simulate.policies import fit_rank_svm
+
+FloatArray = npt.NDArray[np.float64]
+
+PAGE = 10
+SHUFFLED_SHARE = 0.1
+JOINT = "lambdamart+pairwise"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labelled queries: some to train logging rankers on, others to be logged."""
+
+    known: unskew.LabelledData
+    logged: unskew.LabelledData
+    seed: int
+
+    def scores(self, model: Any) -> FloatArray:
+        """A model's scores of the documents to be logged."""
+        return np.asarray(model.predict(self.logged.features.values), dtype=np.float64)
+
+    def few(self, share: float) -> unskew.LabelledData:
+        """A share of the known queries, two at least."""
+        n = max(2, round(share * self.known.n_queries))
+        return self.known.take_queries(np.arange(n))
+
+
+def random_order(labels: Labels) -> simulate.LoggingPolicy:
+    """A fixed order that has nothing to do with relevance."""
+    score = np.random.default_rng(labels.seed).normal(size=len(labels.logged))
+    return simulate.score_policy(labels.logged, score, length=PAGE)
+
+
+def linear(labels: Labels, share: float) -> simulate.LoggingPolicy:
+    """A linear ranker trained on a share of the known labels."""
+    score = labels.scores(fit_rank_svm(labels.few(share), seed=labels.seed))
+    return simulate.score_policy(labels.logged, score, length=PAGE)
+
+
+def trees(labels: Labels) -> simulate.LoggingPolicy:
+    """Boosted trees trained on all known labels: about as good as the features allow."""
+    known = labels.known
+    data = lightgbm.Dataset(known.features.values, known.relevance)
+    model = lightgbm.train({"objective": "l2", "verbosity": -1, "num_threads": 1}, data, 200)
+    return simulate.score_policy(labels.logged, labels.scores(model), length=PAGE)
+
+
+def by_label(labels: Labels) -> simulate.LoggingPolicy:
+    """The labels themselves: a ranker that knows more than the features say."""
+    return simulate.score_policy(labels.logged, labels.logged.relevance, length=PAGE)
+
+
+def drifting(labels: Labels) -> simulate.LoggingPolicy:
+    """The linear ranker of all labels, disturbed anew ten times, so that documents move."""
+    score = labels.scores(fit_rank_svm(labels.known, seed=labels.seed))
+    return simulate.drifting_policy(labels.logged, score, length=PAGE, seed=labels.seed)
+
+
+def shuffled(labels: Labels) -> simulate.LoggingPolicy:
+    """Every list shuffled."""
+    return simulate.random_policy(labels.logged, length=PAGE)
+
+
+# Who ranked, and whether a share of the sessions was shuffled and marked beside it.
+LOGS: dict[str, tuple[Callable[[Labels], simulate.LoggingPolicy], bool]] = {
+    "shuffled lists": (shuffled, False),
+    "random fixed order": (random_order, False),
+    "linear, 1% of labels": (lambda labels: linear(labels, 0.01), False),
+    "linear, all labels": (lambda labels: linear(labels, 1.0), False),
+    "trees, all labels": (trees, False),
+    "the labels themselves": (by_label, False),
+    "linear, drifting": (drifting, False),
+    "trees, 10% shuffled": (trees, True),
+}
+
+
+def features_table(data: unskew.LabelledData) -> pa.Table:
+    """The features keyed by query and document."""
+    columns = {n: data.features.values[:, k] for k, n in enumerate(data.features.names)}
+    return pa.table({"query": data.query, "doc": data.doc, **columns})
+
+
+def click_log(
+    labels: Labels, policy: simulate.LoggingPolicy, sessions: int, mixed: bool
+) -> tuple[unskew.Impressions, FloatArray]:
+    """The log, its shuffled sessions marked by the context "shuffled", and the true curve."""
+    part = round(SHUFFLED_SHARE * sessions) if mixed else 0
+    tables = []
+    for arm, by, count in (("live", policy, sessions - part), ("shuffled", shuffled(labels), part)):
+        if count:
+            table = simulate.sample(
+                labels.logged, policy=by, sessions=count, seed=2 * labels.seed + (arm == "live")
+            )
+            truth = simulate.true_propensities(table).relative
+            session = np.asarray(table["session"]) + (0 if arm == "live" else sessions)
+            table = table.set_column(0, "session", pa.array(session)).replace_schema_metadata()
+            tables.append(table.append_column("arm", pa.array([arm] * len(table))))
+    log = pa.concat_tables(tables)
+    found = unskew.read_log(
+        log, features=features_table(labels.logged), context="arm", progress=False
+    )
+    return found, truth
+
+
+def relevance_by_position(data: unskew.Impressions, labels: Labels) -> tuple[float, float]:
+    """Mean attraction of what was shown first and last on the page."""
+    attraction = simulate.click_model("pbm").attraction(labels.logged.relevance)
+    sizes = np.diff(data.pages.offsets)
+    shown = np.bincount(data.patterns.page, weights=data.patterns.count, minlength=len(data.pages))
+    weight = np.repeat(shown, sizes)
+    relevance = attraction[data.documents.doc[data.pages.document]]
+    at = [data.pages.position == k for k in (1, PAGE)]
+    return tuple(float(np.average(relevance[k], weights=weight[k])) for k in at)  # type: ignore[return-value]
+
+
+def curves(
+    data: unskew.Impressions, marked: bool, arguments: argparse.Namespace
+) -> dict[str, tuple[FloatArray | None, float]]:
+    """The curve of every method, None if it does not fit the log, and its time."""
+    context = "shuffled" if marked else None
+    found = {
+        one.method: (None if one.bias is None else one.bias.t_plus, one.seconds)
+        for one in compare_estimators(
+            data, methods=alone(arguments.methods), context=context, n_jobs=arguments.jobs
+        )
+    }
+    if JOINT not in arguments.methods:
+        return found
+    started = time.perf_counter()
+    ranker = unskew.UnbiasedLambdaMART(
+        n_estimators=arguments.trees, random_state=0, n_jobs=arguments.jobs, verbose=0
+    ).fit(data)
+    found[JOINT] = (ranker.t_plus_, time.perf_counter() - started)
+    return found
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
+    """For each kind of log and each run: errors, curves, times."""
+    results: dict[str, list[dict[str, Any]]] = {name: [] for name in LOGS}
+    for run in range(arguments.runs):
+        data = unskew.datasets.make_search_dataset(
+            n_queries=2 * arguments.queries, n_features=32, docs_per_query=15, seed=run
+        )
+        labels = Labels(
+            known=data.take_queries(np.arange(arguments.queries)),
+            logged=renumbered(
+                data.take_queries(np.arange(arguments.queries, 2 * arguments.queries))
+            ),
+            seed=run,
+        )
+        for name, (policy, mixed) in LOGS.items():
+            log, truth = click_log(labels, policy(labels), arguments.sessions, mixed)
+            found = curves(log, mixed, arguments)
+            print(f"run {run + 1}: {name}", file=sys.stderr, flush=True)
+            results[name].append(
+                {"truth": truth, "found": found, "relevance": relevance_by_position(log, labels)}
+            )
+    return results
+
+
+def renumbered(data: unskew.LabelledData) -> unskew.LabelledData:
+    """The same queries with documents counted from 0, so that a document is its row."""
+    return unskew.LabelledData(data.features, data.relevance, data.query, np.arange(len(data)))
+
+
+def alone(methods: list[str]) -> list[str]:
+    """Those of the methods that have an estimator of their own."""
+    return [name for name in methods if name != JOINT]
+
+
+def errors_table(results: dict[str, list[dict[str, Any]]], methods: list[str]) -> list[str]:
+    """The largest error of any position, averaged over the runs."""
+    lines = [
+        "| who ranked | relevance at 1, at 10 | " + " | ".join(methods) + " |",
+        "|---|---|" + "---|" * len(methods),
+    ]
+    for name, runs in results.items():
+        top, last = np.mean([run["relevance"] for run in runs], axis=0)
+        cells = []
+        for method in methods:
+            found = [(run["found"][method][0], run["truth"]) for run in runs]
+            if any(curve is None for curve, _ in found):
+                cells.append("–")
+            else:
+                cells.append(f"{np.mean([np.abs(c - t).max() for c, t in found]):.3f}")
+        lines.append(f"| {name} | {top:.2f}, {last:.2f} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def curves_table(
+    results: dict[str, list[dict[str, Any]]], name: str, methods: list[str]
+) -> list[str]:
+    """The curves of one kind of log, averaged over the runs, and the seconds each took."""
+    runs = results[name]
+    lines = [
+        "| position | " + " | ".join(map(str, range(1, PAGE + 1))) + " | seconds |",
+        "|---|" + "---|" * (PAGE + 1),
+        _row("truth", runs[0]["truth"], ""),
+    ]
+    for method in methods:
+        found = [run["found"][method] for run in runs]
+        if all(curve is not None for curve, _ in found):
+            mean = np.mean([curve for curve, _ in found], axis=0)
+            lines.append(_row(method, mean, f"{np.mean([s for _, s in found]):.1f}"))
+    return lines
+
+
+def _row(name: str, curve: FloatArray, seconds: str) -> str:
+    return f"| {name} | " + " | ".join(f"{value:.2f}" for value in curve) + f" | {seconds} |"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sessions", type=int, default=200_000)
+    parser.add_argument("--queries", type=int, default=1_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--trees", type=int, default=300, help="rounds of LambdaMART")
+    parser.add_argument("--jobs", type=int, default=1, help="threads")
+    parser.add_argument(
+        "--methods", nargs="+", metavar="NAME", help="by default all",
+        default=[*(m.name for m in METHODS.values() if m.home), JOINT],
+    )  # fmt: skip
+    arguments = parser.parse_args()
+    results = measure(arguments)
+    print("\n".join(errors_table(results, arguments.methods)))
+    for name in ("shuffled lists", "trees, all labels"):
+        print(f"\n{name}:\n")
+        print("\n".join(curves_table(results, name, arguments.methods)))
+
+
+if __name__ == "__main__":
+    main()

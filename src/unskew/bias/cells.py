@@ -1,0 +1,116 @@
+"""Cells: impressions and clicks of each document at each position, all that pointwise methods see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.log.impressions import Impressions
+from unskew.log.statistics import count_statistics
+
+__all__ = ["Cells", "Shown", "document_of_version", "position_index", "shown_by_position", "sums"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Impressions and clicks at positions 1 to K, in sessions times their weight."""
+
+    impressions: FloatArray
+    clicks: FloatArray
+
+    @property
+    def ctr(self) -> FloatArray:
+        """Clicks per impression; 0 where a position was never shown."""
+        never = np.zeros(len(self.clicks))
+        return np.divide(self.clicks, self.impressions, out=never, where=self.impressions > 0)
+
+    def often(self, times: float) -> npt.NDArray[np.bool_]:
+        """Which positions were shown at least so many times, and at all."""
+        return (self.impressions >= times) & (self.impressions > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """One entry for each document at each position where it was shown, sorted by document.
+
+    ``position`` counts from 0; positions from ``n_positions`` on share its last value. A click of
+    any grade is a click.
+    """
+
+    document: IntArray
+    position: IntArray
+    impressions: FloatArray
+    clicks: FloatArray
+    n_documents: int
+    n_positions: int
+
+    @classmethod
+    def of(
+        cls, data: Impressions, *, n_positions: int | None = None, by_version: bool = True
+    ) -> Cells:
+        """The cells of a log; ``by_version`` keeps feature versions of a document apart."""
+        pages, counts = data.pages, count_statistics(data)
+        n = min(n_positions or data.max_position, data.max_position)
+        document = pages.document.astype(np.int64)
+        if not by_version:
+            document = document_of_version(data)[document]
+        shown = np.repeat(counts.impressions, np.diff(pages.offsets))
+        seen = np.flatnonzero(shown > 0)
+        key, cell = np.unique(
+            document[seen] * n + position_index(data, n)[seen], return_inverse=True
+        )
+        return cls(
+            document=key // n,
+            position=key % n,
+            impressions=sums(cell, shown[seen], len(key)),
+            clicks=sums(cell, counts.clicks[seen], len(key)),
+            n_documents=len(data.documents) if by_version else data.n_documents,
+            n_positions=n,
+        )
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+    @property
+    def shown(self) -> Shown:
+        """Impressions and clicks of each position."""
+        return Shown(self.per_position(self.impressions), self.per_position(self.clicks))
+
+    def per_position(self, value: FloatArray) -> FloatArray:
+        """The sums of a value over the cells of each position."""
+        return sums(self.position, value, self.n_positions)
+
+    def per_document(self, value: FloatArray) -> FloatArray:
+        """The sums of a value over the cells of each document."""
+        return sums(self.document, value, self.n_documents)
+
+
+def shown_by_position(data: Impressions, n_positions: int | None = None) -> Shown:
+    """Impressions and clicks of each position, without looking at documents."""
+    counts = count_statistics(data)
+    n = min(n_positions or data.max_position, data.max_position)
+    place = position_index(data, n)
+    shown = np.repeat(counts.impressions, np.diff(data.pages.offsets))
+    return Shown(sums(place, shown, n), sums(place, counts.clicks, n))
+
+
+def position_index(data: Impressions, n_positions: int) -> IntArray:
+    """The position of every entry of the pages, from 0; those beyond the last share it."""
+    return np.minimum(data.pages.position.astype(np.int64), n_positions) - 1
+
+
+def document_of_version(data: Impressions) -> IntArray:
+    """For each document row a number that the feature versions of a document share."""
+    query, doc = data.documents.query, data.documents.doc
+    new = np.concatenate(([True], (query[1:] != query[:-1]) | (doc[1:] != doc[:-1])))
+    return np.cumsum(new) - 1
+
+
+def sums(index: IntArray, weights: FloatArray, n: int) -> FloatArray:
+    """The sum of the weights of each index from 0 to ``n`` (excluded)."""
+    return np.bincount(index, weights=weights, minlength=n).astype(np.float64)

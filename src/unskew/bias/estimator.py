@@ -1,0 +1,102 @@
+"""BiasEstimator: what every bias estimator is, and what all of them do with raw estimates."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.bias.cells import Shown
+from unskew.bias.position_bias import PositionBias
+from unskew.errors import DataError, UsageError
+from unskew.log.impressions import Impressions
+
+__all__ = [
+    "MINIMUM",
+    "MIN_SHOWN",
+    "BiasEstimator",
+    "check_limits",
+    "relative_bias",
+    "relative_curve",
+    "warn_clipped",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+# The smallest bias an estimator reports, and the fewest impressions from which it reports one.
+MINIMUM = 0.001
+MIN_SHOWN = 10.0
+
+
+@runtime_checkable
+class BiasEstimator(Protocol):
+    """Anything that measures position bias in a click log."""
+
+    def fit(self, data: Impressions) -> PositionBias:
+        """The position bias of this log."""
+
+
+def check_limits(minimum: float, min_shown: float, n_positions: int | None) -> None:
+    """Refuse settings, shared by the estimators, that make no sense."""
+    if not 0 < minimum <= 1:
+        raise UsageError(f"minimum must lie above 0 and at most at 1, got {minimum}")
+    if not min_shown >= 0:
+        raise UsageError(f"min_shown must be 0 or more impressions, got {min_shown}")
+    if n_positions is not None and n_positions < 1:
+        raise UsageError(f"n_positions must be 1 or more, or None for all, got {n_positions}")
+
+
+def relative_curve(
+    value: FloatArray, measured: npt.NDArray[np.bool_], *, minimum: float
+) -> tuple[FloatArray, list[int]]:
+    """A value per position relative to the topmost measured one, and the positions clipped.
+
+    A position that was not measured takes the entry of the position above; above the topmost
+    measured position the entry is 1.
+    """
+    top = int(np.argmax(measured))
+    if not measured[top]:
+        raise DataError(
+            "no position was shown often enough to measure its bias: give more sessions, or lower "
+            "min_shown"
+        )
+    if not value[top] > 0:
+        raise DataError(
+            f"position {top + 1} was never clicked, and biases are relative to it: give more sessions"
+        )
+    curve = np.ones(len(value))
+    clipped: list[int] = []
+    for k in range(top + 1, len(value)):
+        ratio = value[k] / value[top] if measured[k] else curve[k - 1]
+        if measured[k] and ratio < minimum:
+            clipped.append(k + 1)
+        curve[k] = max(ratio, minimum)
+    return curve, clipped
+
+
+def relative_bias(
+    propensity: FloatArray, at: Shown, *, minimum: float, min_shown: float
+) -> PositionBias:
+    """The bias that a propensity per position means; ``t_minus`` is 1.
+
+    Warns of positions whose propensity is too close to 0: theirs is ``minimum``.
+    """
+    measured = at.often(min_shown)
+    # An iterative estimate of a position that was never clicked falls forever and never is 0.
+    value = np.where(at.clicks > 0, propensity, 0.0)
+    t_plus, clipped = relative_curve(value, measured, minimum=minimum)
+    warn_clipped(clipped, minimum)
+    borrowed = np.flatnonzero(~measured) + 1
+    return PositionBias(t_plus, np.ones(len(t_plus)), tuple(clipped), tuple(borrowed.tolist()))
+
+
+def warn_clipped(positions: list[int], minimum: float) -> None:
+    """Tell the caller of `fit` which positions were clipped."""
+    if positions:
+        warnings.warn(
+            f"the bias of position(s) {positions} is close to 0 (hardly a click there) and was "
+            f"clipped to minimum={minimum:g}",
+            stacklevel=4,
+        )

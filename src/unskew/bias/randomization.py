@@ -1,0 +1,160 @@
+"""Randomization: position bias from lists that were shuffled before they were shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.bias.cells import Shown, position_index, sums
+from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
+from unskew.bias.position_bias import PositionBias
+from unskew.bias.shuffling import shuffling_of
+from unskew.errors import DataError
+from unskew.log.impressions import Impressions
+from unskew.log.statistics import count_statistics
+
+__all__ = ["Randomization"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_MOST_ROUNDS = 2_000
+_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Randomization:
+    """Clicks on shuffled lists: whatever differs between positions is position bias.
+
+    Joachims, Swaminathan and Schnabel, "Unbiased Learning-to-Rank with Biased Feedback", WSDM 2017.
+    If lists are shuffled, every position of a query's pages shows equally relevant results, so
+
+        E[clicks[s, k]] = impressions[s, k] * relevance[s] * propensity[k]
+
+    for the pages s of one query and one length. The propensities solve the equations of the
+    Poisson likelihood of this product,
+
+        relevance[s]  = sum over k of clicks[s, k] / sum over k of impressions[s, k] * propensity[k]
+        propensity[k] = sum over s of clicks[s, k] / sum over s of impressions[s, k] * relevance[s]
+
+    which is the relative CTR of the shuffled sessions if all pages are of one length, and does not
+    take "long pages belong to other queries" for position bias if they are not. ``t_minus`` is 1.
+
+    Parameters
+    ----------
+    context
+        The value of the log's context column that marks shuffled sessions; only these are used.
+        None says that the whole log was shuffled.
+    check
+        Refuse sessions that do not look shuffled (see `unskew.bias.shuffling`), and a log without
+        ``context`` whose documents appear too rarely to tell. False takes your word for it.
+    n_positions, minimum, min_shown
+        As in `RelativeCTR`.
+
+    """
+
+    context: Any = None
+    check: bool = True
+    n_positions: int | None = None
+    minimum: float = MINIMUM
+    min_shown: float = MIN_SHOWN
+
+    def fit(self, data: Impressions) -> PositionBias:
+        """The position bias that the shuffled sessions of this log show."""
+        check_limits(self.minimum, self.min_shown, self.n_positions)
+        shuffled = data if self.context is None else self._marked(data)
+        if self.check:
+            self._check(shuffled)
+        n = min(self.n_positions or data.max_position, data.max_position)
+        strata = _Strata.of(shuffled, n)
+        if not strata.clicks.sum() > 0:
+            raise DataError("the shuffled sessions have no click: nothing can be measured in them")
+        return relative_bias(
+            strata.propensity(), strata.shown, minimum=self.minimum, min_shown=self.min_shown
+        )
+
+    def _marked(self, data: Impressions) -> Impressions:
+        if not len(data.contexts):
+            raise DataError(
+                f"context={self.context!r} is to mark the shuffled sessions, but the log has no "
+                "context column: name it when the log is read, read_log(…, context=…)"
+            )
+        return data.in_context(self.context)
+
+    def _check(self, data: Impressions) -> None:
+        found = shuffling_of(data)
+        which = "" if self.context is None else f" of context {self.context!r}"
+        if found.can_tell and not found.shuffled:
+            raise DataError(
+                f"the lists{which} were not shuffled: where a document stands in one session and in "
+                f"another correlates by {found.correlation:.2f}, shuffled lists have 0. If some "
+                "sessions were shuffled, mark them in the context column and name the value with "
+                "context=…"
+            )
+        if not found.can_tell and self.context is None:
+            raise DataError(
+                "nothing shows that the lists were shuffled: documents are seen too rarely to tell. "
+                "If they were, mark the sessions in the context column and name the value with "
+                "context=…, or set check=False"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _Strata:
+    """Impressions and clicks of each (query, page length) at each position where it was shown."""
+
+    stratum: npt.NDArray[np.int64]
+    position: npt.NDArray[np.int64]
+    impressions: FloatArray
+    clicks: FloatArray
+    n_strata: int
+    n_positions: int
+
+    @classmethod
+    def of(cls, data: Impressions, n_positions: int) -> _Strata:
+        pages, counts = data.pages, count_statistics(data)
+        length = np.diff(pages.offsets)
+        page = pages.query.astype(np.int64) * (int(length.max()) + 1) + length
+        _, stratum = np.unique(page, return_inverse=True)
+        entry = np.repeat(stratum, length) * n_positions + position_index(data, n_positions)
+        cells, cell = np.unique(entry, return_inverse=True)
+        shown = np.repeat(counts.impressions, length)
+        return cls(
+            stratum=cells // n_positions,
+            position=cells % n_positions,
+            impressions=sums(cell, shown, len(cells)),
+            clicks=sums(cell, counts.clicks, len(cells)),
+            n_strata=int(stratum.max()) + 1,
+            n_positions=n_positions,
+        )
+
+    @property
+    def shown(self) -> Shown:
+        return Shown(self.at_position(self.impressions), self.at_position(self.clicks))
+
+    def at_position(self, weights: FloatArray) -> FloatArray:
+        return sums(self.position, weights, self.n_positions)
+
+    def of_stratum(self, weights: FloatArray) -> FloatArray:
+        return sums(self.stratum, weights, self.n_strata)
+
+    def propensity(self) -> FloatArray:
+        """The propensities, the highest 1, by solving the two equations in turn."""
+        clicks, by_position = self.of_stratum(self.clicks), self.at_position(self.clicks)
+        value = np.ones(self.n_positions)
+        for _ in range(_MOST_ROUNDS):
+            expected = self.of_stratum(self.impressions * value[self.position])
+            relevance = _ratio(clicks, expected)[self.stratum]
+            before = value
+            value = _ratio(by_position, self.at_position(self.impressions * relevance))
+            value /= value.max()
+            if np.abs(value - before).max() < _TOLERANCE:
+                break
+        return value
+
+
+def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    nothing = np.zeros_like(numerator)
+    return np.divide(numerator, denominator, out=nothing, where=denominator > 0)

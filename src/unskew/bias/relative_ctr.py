@@ -1,0 +1,46 @@
+"""Relative CTR: the naive reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unskew.bias.cells import shown_by_position
+from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
+from unskew.bias.position_bias import PositionBias
+from unskew.log.impressions import Impressions
+
+__all__ = ["RelativeCTR"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelativeCTR:
+    """Clicks per impression at a position, divided by those at position 1.
+
+        t_plus[k] = CTR[k] / CTR[1]
+
+    Right if the results at every position are equally relevant on average, which a good logging
+    ranker makes sure they are not: then the curve falls too steeply, because it takes relevance for
+    position. ``t_minus`` is 1.
+
+    Parameters
+    ----------
+    n_positions
+        The length of the curves; positions beyond it are counted as its last. By default all.
+    minimum
+        The smallest bias reported. A position shown but (almost) never clicked gets it, with a
+        warning, and is among the ``clipped_positions`` of the result.
+    min_shown
+        A position shown less often than this many times is not measured: it takes the bias of the
+        position above and is among the ``borrowed_positions`` of the result.
+
+    """
+
+    n_positions: int | None = None
+    minimum: float = MINIMUM
+    min_shown: float = MIN_SHOWN
+
+    def fit(self, data: Impressions) -> PositionBias:
+        """The relative CTR of this log."""
+        check_limits(self.minimum, self.min_shown, self.n_positions)
+        at = shown_by_position(data, self.n_positions)
+        return relative_bias(at.ctr, at, minimum=self.minimum, min_shown=self.min_shown)

@@ -1,0 +1,154 @@
+"""`unskew bias`: the position bias of a log by several estimators, side by side."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from unskew.cli import options as o
+from unskew.cli.console import output
+from unskew.errors import UsageError
+
+if TYPE_CHECKING:
+    from unskew.bias.comparison import Outcome
+    from unskew.bias.position_bias import PositionBias
+    from unskew.log.impressions import Impressions
+
+# Positions drawn before the rest is summed up in one line, and the width of a curve.
+SHOWN_POSITIONS = 20
+WIDTH = 12
+
+
+def run(
+    log: o.Log,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", "-m", help="A method (repeatable); by default all."),
+    ] = None,
+    shuffled: Annotated[
+        str | None,
+        typer.Option(metavar="VALUE", help="The context value of sessions with shuffled lists."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="A saved model whose scores pairwise debiasing takes."),
+    ] = None,
+    n_positions: Annotated[
+        int | None, typer.Option(help="Positions with a bias of their own (default all).", min=1)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    session: o.Session = "session",
+    query: o.Query = "query",
+    doc: o.Doc = "doc",
+    position: o.Position = "position",
+    click: o.Click = "click",
+    weight: o.Weight = None,
+    context: o.Context = None,
+    time: o.Time = None,
+    features: o.FeaturesTable = None,
+    categorical: o.Categorical = None,
+    ignore: o.Ignore = None,
+    table: o.TableName = None,
+    first_position: o.FirstPosition = 1,
+    memory_limit: o.MemoryLimit = None,
+    threads: o.Threads = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Estimate the position bias of a log by every method that fits it.
+
+    Methods that do not fit the log say why. Where relevance follows position, as it does behind a
+    good ranker, methods disagree; those that see shuffled lists or documents that moved are right.
+    """
+    given = dict(locals())
+    from unskew.bias.comparison import compare_estimators
+
+    data = o.open_log(log, given)
+    outcomes = compare_estimators(
+        data,
+        methods=method or None,
+        show_progress=not quiet,
+        context=None if shuffled is None else _context(data, shuffled),
+        scores=None if model is None else _ranker(model),
+        n_positions=n_positions,
+        n_jobs=threads,
+    )
+    if as_json:
+        typer.echo(json.dumps({"methods": [one.to_dict() for one in outcomes]}, indent=2))
+    else:
+        _show(outcomes)
+    if all(one.bias is None for one in outcomes):
+        raise typer.Exit(1)
+
+
+def _context(data: Impressions, value: str) -> Any:
+    """The context of that name: on the command line every value is text."""
+    for known in data.contexts.tolist():
+        if str(known) == value:
+            return known
+    shown = ", ".join(map(str, data.contexts[:8])) or "none; name its column with --context"
+    raise UsageError(f"--shuffled: the log has no context {value!r}. Its contexts: {shown}")
+
+
+def _ranker(path: str) -> Any:
+    from unskew.loading import load
+
+    ranker = load(path)
+    if not hasattr(ranker, "predict"):
+        raise UsageError(f"{path} is not a model: it holds {type(ranker).__name__}")
+    return ranker
+
+
+def _show(outcomes: list[Outcome]) -> None:
+    columns: dict[str, list[float]] = {}
+    for one in outcomes:
+        if one.bias is not None:
+            columns |= _curves(one.method, one.bias)
+    if columns:
+        output.print("[bold]Position bias[/], relative to position 1")
+        _draw(columns)
+    output.print(_table(outcomes))
+    for one in outcomes:
+        for note in one.notes:
+            output.print(
+                f"[yellow]{one.method}:[/] {escape(note)}", highlight=False, soft_wrap=True
+            )
+
+
+def _draw(columns: dict[str, list[float]]) -> None:
+    """The curves side by side, as many at a time as the terminal is wide."""
+    from unskew.report.terminal import curves
+
+    names = list(columns)
+    at_once = max(1, (output.width - len("position")) // (WIDTH + len("  0.000   ")))
+    for first in range(0, len(names), at_once):
+        block = {name: columns[name] for name in names[first : first + at_once]}
+        drawn = curves(block, width=WIDTH, rows=SHOWN_POSITIONS)
+        output.print(drawn, highlight=False, markup=False, soft_wrap=True)
+        output.print()
+
+
+def _curves(method: str, bias: PositionBias) -> dict[str, list[float]]:
+    """The curves of a result that say something: t_minus only if it was estimated."""
+    curves = {method: bias.t_plus.tolist()}
+    if (bias.t_minus != 1.0).any():
+        curves[f"{method} t_minus"] = bias.t_minus.tolist()
+    return curves
+
+
+def _table(outcomes: list[Outcome]) -> Table:
+    from unskew.methods import METHODS
+
+    table = Table(box=None)
+    table.add_column("method")
+    table.add_column("seconds", justify="right")
+    table.add_column("what it is, or why it does not fit this log", overflow="fold")
+    for one in outcomes:
+        if one.bias is not None:
+            table.add_row(one.method, f"{one.seconds:.1f}", METHODS[one.method].summary)
+        else:
+            table.add_row(one.method, "–", f"[red]does not fit:[/] {escape(one.reason or '')}")
+    return table

@@ -1,0 +1,55 @@
+"""Cells: impressions and clicks of documents at positions, against counting by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shown import Shown, log_of
+from unskew.bias.cells import Cells, document_of_version, shown_by_position
+from unskew.log.impressions import Impressions
+
+
+def test_by_hand():
+    """Two pages of the same documents: four cells, each with its sessions and clicks."""
+    cells = Cells.of(log_of(Shown("ab", (1,), 3), Shown("ba", (1, 2), 2, weight=0.5)))
+    assert cells.document.tolist() == [0, 0, 1, 1]
+    assert cells.position.tolist() == [0, 1, 0, 1]
+    assert cells.impressions.tolist() == [3.0, 1.0, 1.0, 3.0]
+    assert cells.clicks.tolist() == [3.0, 1.0, 1.0, 0.0]
+    assert cells.per_document(cells.clicks).tolist() == [4.0, 1.0]
+
+
+def test_positions_add_up_with_and_without_documents():
+    """The sums over cells are the counts by position."""
+    data = log_of(Shown("abc", (2,), 4), Shown("cb", (1,), 3), Shown("xy", (2,), 5, query="r"))
+    direct, by_cell = shown_by_position(data), Cells.of(data).shown
+    np.testing.assert_array_equal(direct.impressions, by_cell.impressions)
+    np.testing.assert_array_equal(direct.clicks, by_cell.clicks)
+    assert direct.ctr == pytest.approx([3 / 12, 9 / 12, 0.0])
+
+
+def test_lower_positions_are_merged():
+    """Beyond n_positions, a document at two positions is one cell."""
+    data = log_of(Shown("abc", (3,), 4), Shown("acb", (3,), 3))
+    cells = Cells.of(data, n_positions=2)
+    assert cells.position.tolist() == [0, 1, 1]
+    assert cells.clicks.tolist() == [0.0, 3.0, 4.0]
+
+
+def test_sessions_of_weight_zero_are_not_there():
+    """A document that only they showed has no cell."""
+    cells = Cells.of(log_of(Shown("ab", (1,), 3), Shown("cb", (1,), 3, weight=0.0)))
+    assert 2 not in cells.document
+    assert cells.n_documents == 3
+
+
+def test_feature_versions_can_be_one_document():
+    """A document whose features changed is one document to a table, two rows to a regression."""
+    data = Impressions.from_arrays(
+        np.array([[1.0], [5.0], [2.0], [5.0]]), [1, 0, 0, 1],
+        session=[1, 1, 2, 2], query=[1, 1, 1, 1], doc=["a", "b", "a", "b"], position=[1, 2, 1, 2],
+    )  # fmt: skip
+    assert document_of_version(data).tolist() == [0, 0, 1]
+    assert Cells.of(data).impressions.tolist() == [1.0, 1.0, 2.0]
+    assert Cells.of(data, by_version=False).impressions.tolist() == [2.0, 2.0]

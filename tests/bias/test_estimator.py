@@ -1,0 +1,60 @@
+"""What all estimators share: the protocol, and raw values becoming a curve."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unskew.bias import (
+    BiasEstimator,
+    PairwiseDebiasing,
+    PositionBias,
+    Randomization,
+    RegressionEM,
+    RelativeCTR,
+)
+from unskew.bias.estimator import relative_curve
+from unskew.errors import DataError
+
+
+@pytest.mark.parametrize("kind", [PairwiseDebiasing, Randomization, RegressionEM, RelativeCTR])
+def test_every_estimator_has_the_interface(kind):
+    """An estimator is a value that cannot be changed, with fit(data) -> PositionBias."""
+    estimator = kind()
+    assert isinstance(estimator, BiasEstimator)
+    with pytest.raises(AttributeError, match="cannot assign"):
+        estimator.minimum = 0.5
+
+
+def test_other_things_are_no_estimators():
+    """Biases, arrays and names are not mistaken for one."""
+    for other in (PositionBias.none(2), np.ones(2), "pairwise", None):
+        assert not isinstance(other, BiasEstimator)
+
+
+def test_a_curve_by_hand():
+    """Relative to the topmost measured position; gaps borrow from above; small ones are clipped."""
+    value = np.array([9.0, 0.8, 0.0, 0.2, 0.0004, 0.0])
+    measured = np.array([False, True, False, True, True, True])
+    curve, clipped = relative_curve(value, measured, minimum=0.001)
+    assert curve == pytest.approx([1.0, 1.0, 1.0, 0.25, 0.001, 0.001])
+    assert clipped == [5, 6]
+
+
+@given(
+    value=st.lists(st.floats(0, 1), min_size=1, max_size=12),
+    shown=st.lists(st.booleans(), min_size=12, max_size=12),
+    minimum=st.floats(1e-6, 1),
+)
+def test_a_curve_is_always_usable(value, shown, minimum):
+    """Whatever was measured: an error, or a curve that PositionBias accepts."""
+    measured = np.array(shown[: len(value)])
+    try:
+        curve, clipped = relative_curve(np.array(value), measured, minimum=minimum)
+    except DataError:
+        assert not measured.any() or value[int(np.argmax(measured))] == 0
+        return
+    PositionBias(curve, np.ones(len(curve)), tuple(clipped))
+    assert (curve[1:] >= minimum).all() or not measured.any()

@@ -1,0 +1,91 @@
+"""Whether lists were shuffled: fixed rankings, shuffled lists, mixtures, and logs that cannot tell."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from shown import Shown, labelled, log_of, simulated
+from unskew.bias import shuffling_of
+
+
+def test_a_fixed_ranking_correlates_fully():
+    """A document that always stands where it stood: 1, and plainly not shuffled."""
+    found = shuffling_of(log_of(Shown("abcd", times=20), Shown("xyz", times=9, query="r")))
+    assert found.correlation == 1.0
+    assert found.can_tell
+    assert not found.shuffled
+
+
+def test_two_sessions_by_hand():
+    """Two sessions of three: a stays (1 * 1), b and c swap (0 * 1 each); squares add to 4 / 2."""
+    found = shuffling_of(log_of(Shown("abc"), Shown("acb")))
+    assert found.correlation == pytest.approx((1 * 1 + 0 * 1 + 1 * 0) / ((2 + 1 + 1) / 2))
+
+
+def test_every_order_once_is_shuffled():
+    """All orders of four documents: the correlation is that of drawing without repetition."""
+    orders = [Shown("".join(order)) for order in itertools.permutations("abcd")]
+    found = shuffling_of(log_of(*orders))
+    assert found.correlation == pytest.approx(-1 / 23)
+    assert found.shuffled
+
+
+def test_shuffled_lists_stay_within_their_standard_error():
+    """Over many shuffled logs the correlation has mean 0 and the standard deviation it claims."""
+    rng = np.random.default_rng(0)
+    scores = []
+    for _ in range(60):
+        sessions = [Shown("".join(rng.permutation(list("abcdef")))) for _ in range(8)]
+        found = shuffling_of(log_of(*sessions))
+        scores.append(found.correlation / found.standard_error)
+    assert abs(np.mean(scores)) < 4 / np.sqrt(60)
+    assert 0.7 < np.std(scores) < 1.3
+
+
+@pytest.mark.parametrize(("share", "shuffled"), [(0.5, False), (0.8, False), (1.0, True)])
+def test_a_mixture_is_not_shuffled(share, shuffled):
+    """Ranked sessions among shuffled ones are noticed: their share squared is the correlation."""
+    rng = np.random.default_rng(1)
+    ranked = "abcdefgh"
+    sessions = [
+        Shown("".join(rng.permutation(list(ranked))) if rng.random() < share else ranked)
+        for _ in range(2000)
+    ]
+    found = shuffling_of(log_of(*sessions))
+    assert found.correlation == pytest.approx((1 - share) ** 2, abs=0.05)
+    assert found.shuffled is shuffled
+
+
+def test_jitter_is_not_shuffled():
+    """Lists whose documents move, but mostly a little, are not shuffled."""
+    data = labelled(n_queries=5)
+    rng = np.random.default_rng(2)
+    orders = [np.argsort(data.relevance[:10] + rng.normal(size=10)) for _ in range(300)]
+    found = shuffling_of(log_of(*(Shown("".join("abcdefghij"[k] for k in o)) for o in orders)))
+    assert 0.1 < found.correlation < 0.9
+    assert not found.shuffled
+
+
+def test_simulated_shuffling_is_recognised():
+    """A log of a policy that shuffles every list passes."""
+    data, _ = simulated(labelled(n_queries=20), sessions=2000)
+    found = shuffling_of(data)
+    assert found.can_tell
+    assert found.shuffled
+
+
+@pytest.mark.parametrize("sessions", [[Shown("abc")], [Shown("a", times=50)], [Shown("abc")] * 2])
+def test_some_logs_cannot_tell(sessions):
+    """Documents seen once, pages of one result, or hardly a repetition: no verdict."""
+    assert not shuffling_of(log_of(*sessions)).can_tell
+
+
+def test_gaps_in_positions_are_no_movement():
+    """The same list with a gap between its results is the same list."""
+    data = log_of(
+        Shown("abcd", times=9), Shown("abcd", times=9, positions=(1, 2, 4, 5))
+    )  # fmt: skip
+    assert shuffling_of(data).correlation == 1.0
