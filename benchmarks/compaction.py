@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import unskew
+from _memory import peak_bytes
 
 COLUMNS = ("session", "query", "doc", "position", "click")
 RESULTS = 10
@@ -93,7 +93,7 @@ def measure(file: Path, memory_limit: str | None) -> dict[str, object]:
     return {
         "scan": float(np.median(scans)),
         "compaction": float(np.median(compactions)),
-        "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "memory_mb": peak_bytes() / 2**20,
         "result": repr(data),
         "checksum": [int(data.patterns.count @ np.arange(1, data.n_patterns + 1)), data.n_pages],
     }

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ import numpy.typing as npt
 from sklearn.svm import LinearSVC
 
 import unskew
+from _memory import peak_bytes
 from unskew.learn.labels import label_impressions
 from unskew.learn.pair_losses import PairLosses
 from unskew.learn.standardizer import Standardizer
@@ -145,7 +145,7 @@ def size(n_pairs: int, n_features: int) -> None:
     begin = time.perf_counter()
     ranker = unskew.PropensityRankSVM(debias=bias, verbose=0).fit(data)
     seconds = time.perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    peak = peak_bytes() / 2**30
     print(f"{pairs:,} pairs of {len(data.documents):,} documents, {n_features} features:")
     gap = ranker.gap_ / ranker.objective_
     print(f"{seconds:.0f} s, peak memory {peak:.2f} GiB, certified relative gap {gap:.1e}")

@@ -6,12 +6,13 @@ python benchmarks/simulation.py [--sessions 2000000] [--stream 20000000]
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+
+from _memory import peak_bytes
 
 
 def main() -> None:
@@ -52,7 +53,7 @@ def main() -> None:
             sample_to_parquet(path, full, policy=policy, sessions=arguments.stream, seed=1)
             took = time.perf_counter() - start
             size = path.stat().st_size / 2**30
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        peak = peak_bytes() / 2**30
         print(
             f"{arguments.stream:,} sessions streamed to Parquet in {took:.0f} s ({size:.2f} GiB); "
             f"the process never held more than {peak:.2f} GiB"

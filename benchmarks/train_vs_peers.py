@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from _memory import peak_bytes
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -211,19 +212,13 @@ def work(name: str, problem: Problem, n_sessions: int, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         prepare(tiny, 5, Path(place))
         CONTENDERS[name](tiny, 5, Path(place))
-    before = _peak_bytes()
+    before = peak_bytes()
     seconds, predict = CONTENDERS[name](problem, n_sessions, folder)
-    peak = _peak_bytes()
+    peak = peak_bytes()
     X, grade = problem.documents(seed=99)
     offsets = np.arange(0, len(X) + 1, POSITIONS)
     ndcg = mean_ndcg(np.asarray(predict(X), dtype=float), grade.astype(float), offsets, POSITIONS)
     print(json.dumps({"seconds": seconds, "peak": peak, "idle": before, "ndcg": ndcg}))
-
-
-def _peak_bytes() -> int:
-    """The most memory this process ever had: kilobytes on Linux, bytes on macOS."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak) * (1 if sys.platform == "darwin" else 1024)
 
 
 def measure(
