@@ -15,7 +15,7 @@ from unskew.bias import (
     RegressionEM,
     RelativeCTR,
 )
-from unskew.bias.estimator import relative_curve
+from unskew.bias.estimator import MAXIMUM, relative_curve
 from unskew.errors import DataError
 
 
@@ -57,4 +57,5 @@ def test_a_curve_is_always_usable(value, shown, minimum):
         assert not measured.any() or value[int(np.argmax(measured))] == 0
         return
     PositionBias(curve, np.ones(len(curve)), tuple(clipped))
-    assert (curve[1:] >= minimum).all() or not measured.any()
+    assert (curve[1:] >= minimum).all()
+    assert (curve <= MAXIMUM).all()

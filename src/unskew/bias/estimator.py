@@ -14,6 +14,7 @@ from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
 
 __all__ = [
+    "MAXIMUM",
     "MINIMUM",
     "MIN_SHOWN",
     "BiasEstimator",
@@ -25,8 +26,10 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-# The smallest bias an estimator reports, and the fewest impressions from which it reports one.
+# The smallest and the largest bias an estimator reports, and the fewest impressions from which it
+# reports one.
 MINIMUM = 0.001
+MAXIMUM = 1000.0
 MIN_SHOWN = 10.0
 
 
@@ -69,10 +72,13 @@ def relative_curve(
     curve = np.ones(len(value))
     clipped: list[int] = []
     for k in range(top + 1, len(value)):
-        ratio = value[k] / value[top] if measured[k] else curve[k - 1]
-        if measured[k] and ratio < minimum:
+        if not measured[k]:
+            curve[k] = curve[k - 1]
+        elif minimum * value[top] <= value[k] <= MAXIMUM * value[top]:
+            curve[k] = value[k] / value[top]
+        else:
+            curve[k] = minimum if value[k] < value[top] else MAXIMUM
             clipped.append(k + 1)
-        curve[k] = max(ratio, minimum)
     return curve, clipped
 
 
@@ -96,7 +102,7 @@ def warn_clipped(positions: list[int], minimum: float) -> None:
     """Tell the caller of `fit` which positions were clipped."""
     if positions:
         warnings.warn(
-            f"the bias of position(s) {positions} is close to 0 (hardly a click there) and was "
-            f"clipped to minimum={minimum:g}",
+            f"the bias of position(s) {positions} is close to 0 (hardly a click there) or very high, "
+            f"and was clipped: minimum={minimum:g}, maximum={MAXIMUM:g}",
             stacklevel=4,
         )
