@@ -24,6 +24,8 @@ FloatArray = npt.NDArray[np.float64]
 
 EXAMINATION = np.array([0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06])
 SHOWN, FEATURES, PAGES_PER_QUERY = 10, 20, 8
+# A network large enough for twenty features.
+HIDDEN = (64, 32)
 
 
 def simulated_log(n_sessions: int, n_queries: int, *, shuffled: bool) -> Impressions:
@@ -55,9 +57,9 @@ def relative_ctr(data: Impressions) -> FloatArray:
 
 METHODS: dict[str, Callable[[Impressions], FloatArray]] = {
     "relative CTR": relative_ctr,
-    "Dual Learning": lambda data: DualLearning().fit(data).t_plus,
+    "Dual Learning": lambda data: DualLearning(hidden=HIDDEN).fit(data).t_plus,
     "Pairwise Debiasing, NeuralRanker": lambda data: unskew.NeuralRanker(
-        random_state=0, verbose=0
+        hidden=HIDDEN, random_state=0, verbose=0
     ).fit(data).t_plus_,
     "Pairwise Debiasing, PropensityRankSVM": lambda data: unskew.PropensityRankSVM(
         verbose=0
