@@ -22,8 +22,11 @@ def test_the_code_of_a_page_runs(page, tmp_path):
     )
     assert blocks
     command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    path = os.pathsep.join(map(os.path.abspath, sys.path))
+    # One thread: on a busy machine the threads of several libraries wait for each other.
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
-    )
+        command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False,
+        timeout=300,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
