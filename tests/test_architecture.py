@@ -32,7 +32,7 @@ ROOMS = {
     "bias": {"log"},
     "methods": {"log", "bias"},
     "bias.comparison": {"log", "bias", "methods"},
-    "learn": {"log", "bias", "methods"},
+    "learn": {"log", "bias", "methods", "evaluation"},
     "datasets": {"log"},
     "simulate": {"log", "datasets"},
     "evaluation": {"log", "bias"},

@@ -9,11 +9,12 @@ import numpy.typing as npt
 
 from unskew.bias.position_bias import PositionBias
 from unskew.errors import DataError, UsageError
+from unskew.evaluation.metrics import METRICS, rank_queries
 from unskew.learn.objective import PairwiseObjective
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
-from unskew.log.statistics import discount, gain, pair_statistics
+from unskew.log.statistics import pair_statistics
 
 __all__ = ["ClickValidation", "LabelValidation", "Validation", "mean_ndcg", "validation_of"]
 
@@ -35,17 +36,10 @@ def mean_ndcg(
     score: FloatArray, relevance: FloatArray, offsets: npt.NDArray[np.int64], k: int
 ) -> float:
     """Mean NDCG@k over the queries with a relevant document; equal scores keep the given order."""
-    sizes = np.diff(offsets)
-    query = np.repeat(np.arange(len(sizes)), sizes)
-    place = np.arange(len(query)) - np.repeat(offsets[:-1], sizes)
-    weight = np.where(place < k, discount(place + 1), 0.0)
-    gains = gain(relevance)
-    by_score = gains[np.lexsort((-score, query))]
-    by_gain = gains[np.lexsort((-gains, query))]
-    dcg = np.bincount(query, weights=by_score * weight, minlength=len(sizes))
-    ideal = np.bincount(query, weights=by_gain * weight, minlength=len(sizes))
-    counted = ideal > 0
-    return float(np.mean(dcg[counted] / ideal[counted])) if counted.any() else 0.0
+    ranked = rank_queries(score, offsets, split_ties=True)
+    per_query = METRICS["ndcg"].per_query(relevance, ranked, k=k, relevant_from=1.0, max_grade=0)
+    counted = per_query[~np.isnan(per_query)]
+    return float(counted.mean()) if len(counted) else 0.0
 
 
 class LabelValidation:
