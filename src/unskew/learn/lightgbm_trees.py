@@ -81,6 +81,7 @@ class LightGBMGrower:
             free_raw_data=continued is None,
         )
         self._started: lightgbm.Booster | None = None
+        self._score: FloatArray | None = None
 
     @property
     def _booster(self) -> lightgbm.Booster:
@@ -91,6 +92,11 @@ class LightGBMGrower:
     @property
     def score(self) -> FloatArray:
         """The present score of every training row."""
+        if self._score is None:
+            self._score = self._present_score()
+        return self._score
+
+    def _present_score(self) -> FloatArray:
         if self._started is None:
             return np.zeros(self._rows) if self._before is None else self._before
         seen: list[FloatArray] = []
@@ -108,6 +114,7 @@ class LightGBMGrower:
         def derivatives(score: FloatArray, data: Any) -> tuple[FloatArray, FloatArray]:
             return gradient, hessian
 
+        self._score = None
         if self._started is not None:
             return not self._started.update(fobj=derivatives)
         # `train` is the public way to continue from another booster; one round of it gives a
