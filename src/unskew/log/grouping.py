@@ -110,6 +110,20 @@ def _optional_columns_fine(a, b, context, weight, bad):  # type: ignore[no-untyp
     return fine
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _look_over(a, b, query, position, grade):  # type: ignore[no-untyped-def]
+    """Whether the rows ``a:b`` are fine, and whether their positions ascend."""
+    fine = True
+    ascending = True
+    previous = 0
+    for r in range(a, b):
+        fine &= (position[r] >= 1) & (position[r] <= MAX_POSITION)
+        fine &= (grade[r] >= 0) & (grade[r] <= MAX_GRADE) & (query[r] == query[a])
+        ascending &= position[r] > previous
+        previous = position[r]
+    return fine, ascending
+
+
 @njit(cache=True, nogil=True)
 def _in_order(rows, a, b, problems, first):  # type: ignore[no-untyped-def]
     """The rows ``a:b`` by ascending position, or no rows if two are at the same position."""
@@ -138,14 +152,7 @@ def encode_pages(starts, rows, kept, pages, content, patterns, clicks, problems,
     c = 0
     for s in range(len(starts) - 1):
         a, b = starts[s], starts[s + 1]
-        fine = True
-        ascending = True
-        previous = 0
-        for r in range(a, b):
-            fine &= (position[r] >= 1) & (position[r] <= MAX_POSITION)
-            fine &= (grade[r] >= 0) & (grade[r] <= MAX_GRADE) & (query[r] == query[a])
-            ascending &= position[r] > previous
-            previous = position[r]
+        fine, ascending = _look_over(a, b, query, position, grade)
         if optional:
             fine &= _optional_columns_fine(a, b, context, weight, bad)
         if not fine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +22,9 @@ class ChainModel(ClickModel):
         """The probability that a clicked result ends the search."""
         return np.zeros(np.shape(grade))
 
+    @abstractmethod
     def continuation(self, n: int) -> tuple[FloatArray, FloatArray]:
         """The probability of going on after an unsatisfying click, and after no click, by slot."""
-        raise NotImplementedError
 
     def draw(
         self,

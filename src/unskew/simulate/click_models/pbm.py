@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,9 +28,9 @@ class AffineModel(ClickModel):
 
     position_based: ClassVar[bool] = True
 
+    @abstractmethod
     def examination(self, n: int) -> FloatArray:
         """P(examined) of the first ``n`` positions, shape (contexts, n)."""
-        raise NotImplementedError
 
     def affine(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Slope and base of the click probability, each of shape (contexts, n)."""
