@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,11 +59,7 @@ class Ranker(BaseEstimator, ABC):
         for name, values in columns.items():
             if values is not None:
                 found[name] = column_of(values, name, len(features))
-        data = Impressions.from_arrays(
-            features.values, found.pop("click"), feature_names=features.names, **found
-        )
-        named = replace(data.features, categories=features.categories)
-        return replace(data, documents=replace(data.documents, features=named))
+        return Impressions.from_arrays(features, found.pop("click"), **found)
 
     def _labels(self, X: Any, relevance: Any, query: Any) -> LabelledData:
         """The labels that `fit_labels` was given."""

@@ -25,10 +25,12 @@ __all__ = ["features_from", "impressions_from_arrays"]
 def features_from(
     X: Any, *, names: Sequence[str] | None = None, categorical: Sequence[str] = ()
 ) -> Features:
-    """A feature matrix from a NumPy array or a pandas, Polars or Arrow frame.
+    """A feature matrix from a NumPy array or a pandas, Polars or Arrow frame; Features stay as they are.
 
     A frame's numeric columns are features as they are, its categorical columns by their categories.
     """
+    if isinstance(X, Features):
+        return X
     if hasattr(X, "__arrow_c_stream__") or type(X).__module__.partition(".")[0] == "pandas":
         if names is not None:
             raise UsageError("feature_names goes with plain arrays; a frame has names of its own")
