@@ -37,6 +37,16 @@ ROOMS = {
     "simulate": {"log", "datasets"},
     "evaluation": {"log", "bias"},
     "report": {"log", "bias", "evaluation"},
+    "paper": {
+        "log",
+        "bias",
+        "methods",
+        "learn",
+        "datasets",
+        "simulate",
+        "evaluation",
+        "report",
+    },
     "demo": {"log", "bias", "learn", "datasets", "simulate", "evaluation", "report"},
 }
 

@@ -19,9 +19,11 @@ DATA_IS_WRONG = 1
 CALL_IS_WRONG = 2
 INTERRUPTED = 130
 
-# One module of this package per command, in the order of the help page; each has a function `run`.
+# One module of this package per command, in the order of the help page; each has a function `run`, or
+# `commands` of its own.
 COMMANDS: tuple[str, ...] = (
     "demo", "simulate", "inspect", "compact", "bias", "train", "rank", "evaluate",
+    "paper",
 )  # fmt: skip
 
 app = typer.Typer(
@@ -51,7 +53,11 @@ def _options(
 
 
 for _name in COMMANDS:
-    app.command(_name)(import_module(f"unskew.cli.{_name}").run)
+    _module = import_module(f"unskew.cli.{_name}")
+    if hasattr(_module, "commands"):
+        app.add_typer(_module.commands, name=_name)
+    else:
+        app.command(_name)(_module.run)
 
 
 def main(arguments: list[str] | None = None) -> Any:

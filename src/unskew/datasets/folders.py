@@ -17,7 +17,15 @@ from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.labelled import LabelledData
 
-__all__ = ["DATASETS", "LAYOUTS", "Dataset", "Layout", "Source", "read_dataset"]
+__all__ = [
+    "DATASETS",
+    "LAYOUTS",
+    "Dataset",
+    "Layout",
+    "Source",
+    "count_folds",
+    "read_dataset",
+]
 
 
 @dataclass(frozen=True)
@@ -129,14 +137,7 @@ def read_dataset(
         Which fold, from 1; datasets without folds have only fold 1.
 
     """
-    root = Path(folder)
-    if name is not None and name not in DATASETS:
-        raise UsageError(f"dataset {name!r} is not known: choose among {list(DATASETS)}")
-    if not root.is_dir():
-        raise DataError(f"{root} is not a folder: give the folder that holds the dataset")
-    source = None if name is None else DATASETS[name]
-    layouts = [layout for layout in LAYOUTS if source is None or layout.name in source.layouts]
-    layout = _recognise(root, layouts, fold)
+    root, source, layout = _open(folder, name, fold)
     parts = {
         part: [_read(path, source) for file in files if (path := _find(root, file))]
         for part, files in layout.folds[fold].items()
@@ -151,6 +152,27 @@ def read_dataset(
         fold,
         highest if source is None else source.max_grade,
     )
+
+
+def count_folds(folder: str | os.PathLike[str], *, name: str | None = None) -> int:
+    """How many folds of a public dataset lie in its folder, from the first on."""
+    root, _, layout = _open(folder, name, 1)
+    complete = [all(_find(root, file) for file in layout.expected(fold)) for fold in layout.folds]
+    return complete.index(False) if False in complete else len(complete)
+
+
+def _open(
+    folder: str | os.PathLike[str], name: str | None, fold: int
+) -> tuple[Path, Source | None, Layout]:
+    """The folder, the dataset that was named, and the layout in which the fold lies there."""
+    root = Path(folder)
+    if name is not None and name not in DATASETS:
+        raise UsageError(f"dataset {name!r} is not known: choose among {list(DATASETS)}")
+    if not root.is_dir():
+        raise DataError(f"{root} is not a folder: give the folder that holds the dataset")
+    source = None if name is None else DATASETS[name]
+    layouts = [layout for layout in LAYOUTS if source is None or layout.name in source.layouts]
+    return root, source, _recognise(root, layouts, fold)
 
 
 def _find(root: Path, file: str) -> Path | None:

@@ -23,7 +23,13 @@ from unskew.learn.lambdamart import UnbiasedLambdaMART
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.log.read import read_log
-from unskew.simulate import click_model, rank_svm_policy, sample, true_propensities
+from unskew.simulate import (
+    LoggingPolicy,
+    click_model,
+    rank_svm_policy,
+    sample,
+    true_propensities,
+)
 
 __all__ = ["CLICKS", "DEBIASED", "LABELS", "METRICS", "Story", "tell"]
 
@@ -106,7 +112,7 @@ def tell(
         ],
         true_bias=true_propensities(log).relative,
         estimated_bias=rankers[DEBIASED].position_bias_,
-        average_ranks=_average_ranks(rankers, train, policy.order[0], policy.lengths),
+        average_ranks=_average_ranks(rankers, train, policy),
     )
 
 
@@ -138,13 +144,10 @@ def _train(
 def _average_ranks(
     rankers: Mapping[str, UnbiasedLambdaMART],
     train: LabelledData,
-    order: npt.NDArray[np.int32],
-    lengths: npt.NDArray[np.int64],
+    policy: LoggingPolicy,
 ) -> dict[str, FloatArray]:
     """Where each ranker, and the grades themselves, put what stood at each position of the log."""
-    offset = np.repeat(train.offsets[:-1], lengths)
-    place = np.arange(len(offset)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    shown = order[offset + place]
+    shown, position = policy.shown()
     query = train.query[shown]
     scores = {
         name: ranker.predict(train.features.values)[shown]
@@ -152,4 +155,4 @@ def _average_ranks(
         if name != LABELS
     }
     scores["by grade"] = train.relevance[shown]
-    return {name: average_rank(score, place + 1, query) for name, score in scores.items()}
+    return {name: average_rank(score, position, query) for name, score in scores.items()}

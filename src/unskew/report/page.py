@@ -12,6 +12,7 @@ STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff;
   max-width: 46rem; margin: 2.5rem auto; padding: 0 1rem; }
+body.wide { max-width: 76rem; }
 h1 { font-size: 1.7rem; margin-bottom: .2rem; }
 h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 p { margin: .6rem 0; }
@@ -60,12 +61,13 @@ def figure(svg: str, caption: str) -> str:
     return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-def page(title: str, lead: str, sections: Sequence[Section]) -> str:
-    """The whole page."""
+def page(title: str, lead: str, sections: Sequence[Section], *, wide: bool = False) -> str:
+    """The whole page; ``wide`` gives tables with many columns the room they need."""
     body = "".join(f"<section><h2>{escape(s.title)}</h2>{s.html}</section>" for s in sections)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
-        f"<body><h1>{escape(title)}</h1>{paragraph(lead)}{body}</body></html>\n"
+        f"<body{' class=wide' if wide else ''}>"
+        f"<h1>{escape(title)}</h1>{paragraph(lead)}{body}</body></html>\n"
     )

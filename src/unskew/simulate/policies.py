@@ -91,6 +91,17 @@ class LoggingPolicy:
         sizes = np.diff(self.offsets)
         return sizes if self.length is None else np.minimum(sizes, self.length)
 
+    def shown(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The rows of the labelled data on the pages of the first phase, and their positions.
+
+        The pages stand query by query, each from the top; shuffled sessions are left out of account.
+        """
+        starts = np.repeat(self.offsets[:-1], self.lengths)
+        place = np.arange(len(starts)) - np.repeat(
+            np.cumsum(self.lengths) - self.lengths, self.lengths
+        )
+        return self.order[0][starts + place], place + 1
+
 
 def score_policy(
     data: LabelledData,

@@ -1,0 +1,183 @@
+"""The experiments: which runs each table and figure of the paper needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from types import MappingProxyType
+
+from unskew.errors import UsageError
+from unskew.paper.peers import PEERS
+from unskew.paper.profiles import Profile
+from unskew.paper.runs import TUNED, Run, Study
+from unskew.paper.settings import LEARNED, RANKERS_OF_THE_PAPER
+from unskew.paper.worlds import DEFAULT_CLICKS, DEFAULT_SEVERITY, Clicks
+
+__all__ = ["BASELINES", "COMPARED", "EXPERIMENTS", "FIGURES", "Experiment", "experiment", "runs_of"]
+
+# The treatments of clicks, in the order of the paper's table; the second and third of LambdaMART's
+# last ones are ours: one side of Pairwise Debiasing, and the true propensities.
+COMPARED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "lambdamart": (
+            "labels", "pairwise", "regression-em", "randomization", "clicks", "clicked", "oracle",
+        ),
+        "dnn": (
+            "labels", "dual-learning", "regression-em", "randomization", "clicks", "pairwise",
+        ),
+        "ranksvm": ("labels", "regression-em", "randomization", "clicks", "pairwise"),
+    }
+)  # fmt: skip
+
+# What the figures set beside Pairwise Debiasing, all with LambdaMART.
+BASELINES = ("regression-em", "randomization", "clicks")
+
+Coordinates = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or a figure: its title and the runs it needs for given (seed, fold)."""
+
+    name: str
+    title: str
+    seeds: Callable[[Profile], int]
+    runs: Callable[[Profile, Coordinates], list[Run]]
+
+
+def _lambdamart(
+    at: tuple[int, int],
+    method: str,
+    clicks: Clicks = DEFAULT_CLICKS,
+    p: float = 0.0,
+) -> Run:
+    seed, fold = at
+    exponent = p if method in LEARNED else None
+    return Run(fold, seed, "lambdamart", method, clicks, p=exponent)
+
+
+def _table(profile: Profile, coordinates: Coordinates) -> list[Run]:
+    runs = []
+    for seed, fold in coordinates:
+        for ranker in RANKERS_OF_THE_PAPER:
+            for method in COMPARED[ranker]:
+                p = 0.0 if method in LEARNED else None
+                runs.append(Run(fold, seed, ranker, method, p=p))
+                if seed <= profile.tuned_seeds:
+                    runs.append(Run(fold, seed, ranker, method, protocol=TUNED))
+    return runs
+
+
+def _of_the_table(methods: tuple[str, ...]) -> Callable[[Profile, Coordinates], list[Run]]:
+    def runs(profile: Profile, coordinates: Coordinates) -> list[Run]:
+        return [_lambdamart(at, method) for at in coordinates for method in methods]
+
+    return runs
+
+
+def _generalisation(profile: Profile, coordinates: Coordinates) -> list[Run]:
+    runs: list[Run] = []
+    for at, (model, severity) in product(coordinates, DEFAULT_SEVERITY.items()):
+        clicks = Clicks(model, severity)
+        runs.extend(_lambdamart(at, "pairwise", clicks, p) for p in profile.p_values)
+        runs.extend(_lambdamart(at, method, clicks) for method in BASELINES)
+    return runs
+
+
+def _degree(profile: Profile, coordinates: Coordinates) -> list[Run]:
+    degrees = [("pbm", theta) for theta in profile.thetas]
+    degrees += [("cascade", beta) for beta in profile.betas]
+    return [
+        _lambdamart(at, method, Clicks(model, severity))
+        for at, (model, severity) in product(coordinates, degrees)
+        for method in ("pairwise", *BASELINES)
+    ]
+
+
+def _amount(profile: Profile, coordinates: Coordinates) -> list[Run]:
+    return [
+        _lambdamart(at, method, Clicks(share=share))
+        for at, share in product(coordinates, profile.shares)
+        for method in ("pairwise", *BASELINES)
+    ]
+
+
+def _peers(profile: Profile, coordinates: Coordinates) -> list[Run]:
+    clicks = Clicks(share=profile.peer_share)
+    ours = [
+        _lambdamart(at, method, clicks)
+        for at in coordinates
+        for method in ("pairwise", "clicked", "clicks")
+    ]
+    theirs = [
+        Run(fold, seed, peer, "own", clicks) for (seed, fold) in coordinates for peer in PEERS
+    ]
+    return ours + theirs
+
+
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            Experiment("table", "The comparison", lambda profile: profile.table_seeds, _table),
+            Experiment(
+                "reranking",
+                "Where the results go",
+                lambda profile: profile.table_seeds,
+                _of_the_table(("pairwise", *BASELINES)),
+            ),
+            Experiment(
+                "bias",
+                "The position bias",
+                lambda profile: profile.table_seeds,
+                _of_the_table(("pairwise", "regression-em", "randomization")),
+            ),
+            Experiment(
+                "generalisation",
+                "The exponent p under two click models",
+                lambda profile: profile.figure_seeds,
+                _generalisation,
+            ),
+            Experiment(
+                "degree",
+                "The degree of position bias",
+                lambda profile: profile.figure_seeds,
+                _degree,
+            ),
+            Experiment(
+                "amount",
+                "The amount of data",
+                lambda profile: profile.figure_seeds,
+                _amount,
+            ),
+            Experiment(
+                "peers",
+                "Side by side with the peers",
+                lambda profile: profile.figure_seeds,
+                _peers,
+            ),
+        )
+    }
+)
+
+FIGURES = tuple(name for name in EXPERIMENTS if name != "table")
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that name."""
+    if name not in EXPERIMENTS:
+        raise UsageError(f"there is no figure {name!r}: choose from {', '.join(FIGURES)}")
+    return EXPERIMENTS[name]
+
+
+def runs_of(study: Study, names: Sequence[str]) -> list[Run]:
+    """The runs of several experiments, seed by seed."""
+    profile = study.profile
+    folds = min(study.source.n_folds, profile.n_folds or study.source.n_folds)
+    found: dict[Run, None] = {}
+    for one in map(experiment, names):
+        seeds = range(1, one.seeds(profile) + 1)
+        coordinates = list(product(seeds, range(1, folds + 1)))
+        found |= dict.fromkeys(one.runs(profile, coordinates))
+    return sorted(found, key=lambda run: run.seed)

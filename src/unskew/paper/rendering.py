@@ -1,0 +1,96 @@
+"""Results become files: Markdown, figures, an HTML page. Nothing is trained here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from unskew.errors import DataError
+from unskew.paper.plots import save_plot
+from unskew.paper.results import FILE, read_results
+from unskew.paper.runs import Result
+from unskew.paper.sections import SECTIONS, Section, Table
+from unskew.report.page import Section as PageSection
+from unskew.report.page import figure, page, paragraph, table
+
+__all__ = ["MARKDOWN", "REPORT", "markdown_table", "render"]
+
+MARKDOWN, REPORT = "results.md", "report.html"
+
+
+def render(folder: Path) -> dict[str, Section]:
+    """Write ``results.md``, ``NAME.png``, ``NAME.svg`` and ``report.html`` beside the results."""
+    results = read_results(folder)
+    if not results:
+        raise DataError(f"{folder / FILE} holds no results: run 'unskew paper table' first")
+    studies = sorted({result.study for result in results})
+    if len(studies) > 1:
+        raise DataError(
+            f"{folder / FILE} mixes results of several studies ({'; '.join(studies)}): keep each in "
+            "a folder of its own"
+        )
+    written = {
+        name: section for name, write in SECTIONS.items() if (section := write(results)) is not None
+    }
+    for name, section in written.items():
+        if section.plot is not None:
+            save_plot(section.plot, folder / f"{name}.png", folder / f"{name}.svg")
+    lead = _lead(results)
+    title = f"The paper's experiments on {results[0].data}"
+    (folder / MARKDOWN).write_text(_markdown(title, lead, written), encoding="utf-8")
+    (folder / REPORT).write_text(_html(title, lead, written, folder), encoding="utf-8")
+    return written
+
+
+def _lead(results: Sequence[Result]) -> str:
+    seeds, folds = {r.seed for r in results}, {r.fold for r in results}
+    sessions = max(r.sessions for r in results)
+    queries = sorted({r.n_train_queries for r in results})
+    span = f"{queries[0]:,}" if len(queries) == 1 else f"{queries[0]:,} to {queries[-1]:,}"
+    hours = sum(r.seconds + r.bias_seconds for r in results) / 3600
+    versions = ", ".join(sorted({r.version for r in results}))
+    return (
+        f"{len(results):,} runs: up to {len(seeds)} seeds, {len(folds)} fold(s), {span} training "
+        f"queries, up to {sessions:,} sessions a log. Training took {hours:.1f} hours of one core. "
+        f"Unskew {versions}. Every number here is computed from the rows of {FILE}; intervals are "
+        "95%, by Student's t over seeds, paired where two things are compared."
+    )
+
+
+def markdown_table(one: Table) -> str:
+    """A table as Markdown."""
+    lines = [one.header, ["---"] * len(one.header), *one.rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _markdown(title: str, lead: str, sections: dict[str, Section]) -> str:
+    parts = [f"# {title}", lead]
+    for name, section in sections.items():
+        parts.append(f"## {section.title}")
+        if section.plot is not None:
+            parts.append(f"![{section.caption}]({name}.png)")
+            parts.append(f"*{section.caption}* ([SVG]({name}.svg))")
+        parts.extend(section.paragraphs)
+        for one in section.tables:
+            parts.extend(part for part in (one.caption, markdown_table(one)) if part)
+    return "\n\n".join(parts) + "\n"
+
+
+def _html(title: str, lead: str, sections: dict[str, Section], folder: Path) -> str:
+    found = []
+    for name, section in sections.items():
+        html = ""
+        if section.plot is not None:
+            html += _picture(folder / f"{name}.svg", section.caption)
+        html += "".join(paragraph(text) for text in section.paragraphs)
+        for one in section.tables:
+            html += paragraph(one.caption) + table(one.header, one.rows)
+        found.append(PageSection(section.title, html))
+    return page(title, lead, found, wide=True)
+
+
+def _picture(svg: Path, caption: str) -> str:
+    """The figure inside the page, which so stays one file."""
+    text = svg.read_text(encoding="utf-8")
+    drawing = text[text.index("<svg") :]
+    return figure(drawing, caption)

@@ -1,0 +1,29 @@
+"""The parts of a report, one for each experiment, written from the rows of results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from unskew.paper.runs import Result
+from unskew.paper.sections.bias import bias_section
+from unskew.paper.sections.comparison import comparison_section
+from unskew.paper.sections.curves import amount_section, degree_section, generalisation_section
+from unskew.paper.sections.peers import peers_section
+from unskew.paper.sections.reranking import reranking_section
+from unskew.paper.sections.section import Section, Table
+
+__all__ = ["SECTIONS", "Section", "Table"]
+
+# What writes the section of an experiment; None where the results hold nothing for it.
+SECTIONS: Mapping[str, Callable[[Sequence[Result]], Section | None]] = MappingProxyType(
+    {
+        "table": comparison_section,
+        "reranking": reranking_section,
+        "bias": bias_section,
+        "generalisation": generalisation_section,
+        "degree": degree_section,
+        "amount": amount_section,
+        "peers": peers_section,
+    }
+)

@@ -1,0 +1,102 @@
+"""The estimated position bias, beside the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.paper.names import COLOURS, METHOD_NAMES
+from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.runs import PAPER, Result
+from unskew.paper.sections.section import PAPER_CLICKS, Section, Table
+from unskew.paper.summary import grouped, select
+
+__all__ = ["bias_section"]
+
+FloatArray = npt.NDArray[np.float64]
+
+RAN_AWAY = "the position bias ran away"
+METHODS = ("pairwise", "regression-em", "randomization")
+
+
+def bias_section(results: Sequence[Result]) -> Section | None:
+    """Medians over all runs with the middle half of them, and the shape in words."""
+    rows = select(
+        results, ranker="lambdamart", protocol=PAPER, method=METHODS, p=(None, 0.0), **PAPER_CLICKS
+    )
+    groups = grouped(rows, lambda r: r.method)
+    ours = groups.get("pairwise")
+    if not ours:
+        return None
+    t_plus, t_minus = _stack([r.t_plus for r in ours]), _stack([r.t_minus for r in ours])
+    truth = _stack([r.true_bias for r in ours])
+    lines = [
+        _line("t_plus", COLOURS["pairwise"], t_plus),
+        _line("t_minus", COLOURS["t_minus"], t_minus),
+        _line("Truth", COLOURS["truth"], truth, dashed=True),
+    ]
+    lines += [
+        _line(METHOD_NAMES[m], COLOURS[m], _stack([r.t_plus for r in groups[m]]))
+        for m in METHODS[1:]
+        if m in groups
+    ]
+    values = _values(lines)
+    return Section(
+        "The position bias",
+        _shape(t_plus, t_minus, ours),
+        values,
+        [values],
+        Plot([Panel("", "position", "relative to position 1", lines)]),
+        "Position bias estimated by Pairwise Debiasing with LambdaMART (t_plus at clicked, t_minus at "
+        "unclicked positions), by two estimators, and the truth: medians over runs, bands hold the "
+        "middle half.",
+    )
+
+
+def _stack(curves: Sequence[Sequence[float]]) -> FloatArray:
+    length = min(map(len, curves))
+    return np.array([curve[:length] for curve in curves])
+
+
+def _line(name: str, colour: str, curves: FloatArray, *, dashed: bool = False) -> Line:
+    low, middle, high = np.quantile(curves, [0.25, 0.5, 0.75], axis=0).tolist()
+    return Line(name, colour, list(range(1, len(middle) + 1)), middle, low, high, dashed=dashed)
+
+
+def _values(lines: Sequence[Line]) -> Table:
+    n = max(len(line.y) for line in lines)
+    rows = [
+        [str(k + 1), *(f"{line.y[k]:.3f}" if k < len(line.y) else "–" for line in lines)]
+        for k in range(n)
+    ]
+    return Table("Medians over runs.", ["position", *(line.name for line in lines)], rows)
+
+
+def _shape(t_plus: FloatArray, t_minus: FloatArray, runs: Sequence[Result]) -> list[str]:
+    """Do both curves fall, and does t_plus fall faster? In the median, and run by run."""
+    n = len(runs)
+    found = []
+    for name, curves in (("t_plus", t_plus), ("t_minus", t_minus)):
+        middle = np.median(curves, axis=0)
+        rises = [str(k + 2) for k in np.flatnonzero(np.diff(middle) > 0)]
+        falls = int((np.diff(curves, axis=1) <= 0).all(axis=1).sum())
+        where = "falls from position to position" if not rises else (
+            f"does not fall everywhere: it rises at position {', '.join(rises)}"
+        )  # fmt: skip
+        found.append(f"The median {name} {where}; it falls throughout in {falls} of {n} runs.")
+    slower = np.flatnonzero(np.median(t_plus, axis=0)[1:] >= np.median(t_minus, axis=0)[1:]) + 2
+    faster = int((t_plus[:, 1:] < t_minus[:, 1:]).all(axis=1).sum())
+    found.append(
+        ("The median t_plus lies below the median t_minus at every position after the first"
+         if not len(slower) else
+         f"The median t_plus does not lie below the median t_minus at position "
+         f"{', '.join(map(str, slower))}")
+        + f"; t_plus falls faster at every position in {faster} of {n} runs."
+    )  # fmt: skip
+    escaped = sum(any(note.startswith(RAN_AWAY) for note in r.notes) for r in runs)
+    found.append(
+        f"With p = 0 the bias reached its bound at some position in {escaped} of {n} runs."
+    )
+    return found

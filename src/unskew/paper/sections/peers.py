@@ -1,0 +1,72 @@
+"""Side by side with the debiasing of XGBoost and LightGBM on the same clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unskew.paper.names import COLOURS, METRIC_NAMES, named
+from unskew.paper.peers import PEERS
+from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.runs import METRICS, PAPER, Result
+from unskew.paper.sections.section import Section, Table, comparison_table, with_spread
+from unskew.paper.summary import grouped, metric_of, select, summarise
+
+__all__ = ["peers_section"]
+
+OURS = ("lambdamart", "pairwise")
+
+
+def peers_section(results: Sequence[Result]) -> Section | None:
+    """Quality and training time of each on exactly the same clicks."""
+    shares = {r.share for r in select(results, ranker=tuple(PEERS))}
+    if not shares:
+        return None
+    rows = select(
+        results, protocol=PAPER, click_model="pbm", severity=1.0, share=(max(shares),),
+        method=("pairwise", "clicked", "clicks", "own"), p=(None, 0.0),
+        ranker=("lambdamart", *PEERS),
+    )  # fmt: skip
+    groups = grouped(rows, lambda r: (r.ranker, r.method))
+    if OURS not in groups or not all(groups.values()):
+        return None
+    order = sorted(groups, key=lambda pair: (pair != OURS, pair[0] != OURS[0], pair))
+    sessions = groups[OURS][0].sessions
+    means = [
+        [
+            named(*pair),
+            *(with_spread(summarise(groups[pair], metric_of(m))) for m in METRICS),
+            f"{summarise(groups[pair], _seconds).mean:.1f}",
+        ]
+        for pair in order
+    ]
+    header = ["", *(METRIC_NAMES[m] for m in METRICS), "seconds"]
+    caption = (
+        f"{sessions:,} sessions, the same for all; 300 trees each. Seconds are of the training alone, "
+        "beside other work on the same machine: a benchmark of time stands elsewhere."
+    )
+    by_name = {named(*pair): groups[pair] for pair in order}
+    pairs = [(named(*OURS), named(*pair)) for pair in order if pair != OURS]
+    compared = comparison_table(by_name, pairs, ("ndcg@1", "ndcg@10"), "What separates.")
+    ticks = {float(index): METRIC_NAMES[m] for index, m in enumerate(METRICS)}
+    lines = [
+        Line(
+            named(*pair),
+            COLOURS[pair[1] if pair[0] == OURS[0] else pair[0]],
+            list(ticks),
+            [summarise(groups[pair], metric_of(m)).mean for m in METRICS],
+        )
+        for pair in order
+    ]
+    quality = Table(caption, header, means)
+    return Section(
+        "Side by side with the peers",
+        [],
+        quality,
+        [quality, compared],
+        Plot([Panel("", "", "mean over seeds", lines, ticks)]),
+        "LambdaMART with Pairwise Debiasing and the debiasing of XGBoost and LightGBM.",
+    )
+
+
+def _seconds(result: Result) -> float:
+    return result.seconds

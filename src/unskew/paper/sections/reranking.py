@@ -1,0 +1,71 @@
+"""Where each ranker puts what stood at each position of the training lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from unskew.paper.experiments import BASELINES
+from unskew.paper.names import COLOURS, METHOD_NAMES
+from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.runs import PAPER, Result
+from unskew.paper.sections.section import PAPER_CLICKS, Section, Table, difference_rows
+from unskew.paper.summary import differences, grouped, select, summarise
+
+__all__ = ["reranking_section"]
+
+
+def reranking_section(results: Sequence[Result]) -> Section | None:
+    """Curves by method, beside the order by grades, and how far each is from it."""
+    rows = select(
+        results, ranker="lambdamart", protocol=PAPER, method=("pairwise", *BASELINES),
+        p=(None, 0.0), **PAPER_CLICKS,
+    )  # fmt: skip
+    groups = grouped(rows, lambda r: r.method)
+    if len(groups) < 2 or not all(groups.values()):
+        return None
+    methods = [m for m in ("pairwise", *BASELINES) if m in groups]
+    lines = [
+        _line(METHOD_NAMES[m], COLOURS[m], [r.average_rank for r in groups[m]]) for m in methods
+    ]
+    ideal = [r.ideal_rank for r in groups[methods[0]]]
+    lines.append(_line("By grade (truth)", COLOURS["truth"], ideal, dashed=True))
+    distances = Table(
+        "How far a curve is from that of the grades: the mean distance in places.",
+        ["clicks treated by", "distance"],
+        [[METHOD_NAMES[m], f"{summarise(groups[m], _distance).mean:.3f}"] for m in methods],
+    )
+    named = {METHOD_NAMES[m]: groups[m] for m in methods}
+    ours = METHOD_NAMES["pairwise"]
+    pairs = [(ours, name) for name in named if ours in named and name != ours]
+    compared = Table(
+        "The distance of Pairwise Debiasing against the others; below is better.",
+        ["compared", "difference [95% interval]", "p (Holm)", "the first is"],
+        difference_rows(differences(named, pairs, _distance)),
+    )
+    panel = Panel("", "position in the log", "average position after re-ranking", lines)
+    return Section(
+        "Where the results go",
+        [
+            "A ranker that has learned the old order keeps it: its curve is steep. The grades, which "
+            "no ranker saw, show how far each position deserves to move."
+        ],
+        distances,
+        [distances, compared],
+        Plot([panel]),
+        "Average position after re-ranking of the results at each position of the training lists.",
+    )
+
+
+def _line(
+    name: str, colour: str, curves: Sequence[Sequence[float]], *, dashed: bool = False
+) -> Line:
+    length = min(map(len, curves))
+    mean = np.nanmean([curve[:length] for curve in curves], axis=0)
+    return Line(name, colour, list(range(1, length + 1)), mean.tolist(), dashed=dashed)
+
+
+def _distance(result: Result) -> float:
+    gap = np.subtract(result.average_rank, result.ideal_rank)
+    return float(np.nanmean(np.abs(gap)))

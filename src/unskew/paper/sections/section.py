@@ -1,0 +1,86 @@
+"""What a section is made of, and how numbers are written in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+
+from unskew.paper.names import METRIC_NAMES
+from unskew.paper.plots import Plot
+from unskew.paper.runs import Result
+from unskew.paper.summary import Difference, Summary, differences, metric_of
+from unskew.paper.worlds import DEFAULT_CLICKS
+
+__all__ = [
+    "PAPER_CLICKS",
+    "Section",
+    "Table",
+    "comparison_table",
+    "difference_rows",
+    "signed",
+    "with_spread",
+]
+
+# The results of the paper's default clicks.
+PAPER_CLICKS = {
+    "click_model": DEFAULT_CLICKS.model,
+    "severity": DEFAULT_CLICKS.severity,
+    "share": DEFAULT_CLICKS.share,
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a caption above it."""
+
+    caption: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One experiment's part of the report; ``brief`` is the table for a screen."""
+
+    title: str
+    paragraphs: list[str]
+    brief: Table
+    tables: list[Table] = field(default_factory=list)
+    plot: Plot | None = None
+    caption: str = ""
+
+
+def with_spread(one: Summary) -> str:
+    """A mean with the standard deviation over seeds."""
+    return f"{one.mean:.4f}" if isnan(one.spread) else f"{one.mean:.4f} ± {one.spread:.4f}"
+
+
+def signed(one: Difference) -> str:
+    """A difference with its interval."""
+    if isnan(one.low):
+        return f"{one.mean:+.4f}"
+    return f"{one.mean:+.4f} [{one.low:+.4f}, {one.high:+.4f}]"
+
+
+def difference_rows(found: Sequence[Difference], *before: str) -> list[list[str]]:
+    """A row for each difference, after the given cells."""
+    return [
+        [*before, f"{one.a} − {one.b}", signed(one), f"{one.p_corrected:.3f}", one.verdict]
+        for one in found
+    ]
+
+
+def comparison_table(
+    groups: Mapping[str, Sequence[Result]],
+    pairs: Sequence[tuple[str, str]],
+    metrics: Sequence[str],
+    caption: str,
+) -> Table:
+    """Paired differences on several metrics."""
+    rows = []
+    for metric in metrics:
+        found = differences(groups, pairs, metric_of(metric))
+        rows.extend(difference_rows(found, METRIC_NAMES[metric]))
+    header = ["metric", "compared", "difference [95% interval]", "p (Holm)", "the first is"]
+    return Table(caption, header, rows)

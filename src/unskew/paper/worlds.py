@@ -1,0 +1,180 @@
+"""Worlds: labelled data with simulated clicks on it, and the truth behind them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.bias.position_bias import PositionBias
+from unskew.bias.randomization import Randomization
+from unskew.bias.regression_em import RegressionEM
+from unskew.datasets import Dataset
+from unskew.datasets.tables import features_table
+from unskew.errors import DataError
+from unskew.log.impressions import Impressions
+from unskew.log.labelled import LabelledData
+from unskew.log.read import read_log
+from unskew.paper.sources import Source
+from unskew.simulate import (
+    ClickModel,
+    LoggingPolicy,
+    click_model,
+    epsilon_policy,
+    rank_svm_policy,
+    sample,
+    true_propensities,
+)
+
+__all__ = [
+    "DEFAULT_CLICKS",
+    "DEFAULT_SEVERITY",
+    "ESTIMATED",
+    "Clicks",
+    "Timed",
+    "World",
+    "world_of",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+# The parameter of each click model that says how severe position bias is, and the paper's value.
+SEVERITY = {"pbm": "theta", "cascade": "beta"}
+DEFAULT_SEVERITY = {"pbm": 1.0, "cascade": 0.5}
+
+# The share of labelled queries from which the ranker that makes the lists has learned.
+LABELLED_SHARE = 0.01
+
+# Added to a world's seed: validation users and shuffled lists are drawn apart from training.
+VALIDATION_STREAM, SHUFFLED_STREAM = 1_000_003, 2_000_003
+
+
+@dataclass(frozen=True)
+class Clicks:
+    """How users click: the model, how severe the bias is (theta or beta), the share of sessions."""
+
+    model: str = "pbm"
+    severity: float = DEFAULT_SEVERITY["pbm"]
+    share: float = 1.0
+
+    def behaviour(self, max_grade: int) -> ClickModel:
+        """The click model on a scale of grades."""
+        return click_model(self.model, max_grade=max_grade, **{SEVERITY[self.model]: self.severity})
+
+
+DEFAULT_CLICKS = Clicks()
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A bias and the seconds that its estimation took."""
+
+    bias: PositionBias
+    seconds: float
+
+
+class World:
+    """One fold of the data, with clicks.
+
+    A Ranking SVM on one per cent of the labelled training queries makes lists of ten for training and
+    validation queries; users of the click model click on them.
+    """
+
+    def __init__(self, data: Dataset, clicks: Clicks, sessions: int, seed: int) -> None:
+        if data.validation is None:
+            raise DataError("an experiment needs validation queries, and the data has none")
+        self.train, self.validation, self.test = data.train, data.validation, data.test
+        self.seed = seed
+        self._model = clicks.behaviour(max(1, data.max_grade))
+        self._sessions = max(1, round(clicks.share * sessions))
+        self._biases: dict[str, Timed] = {}
+
+    @cached_property
+    def _policy(self) -> LoggingPolicy:
+        return self._lists(self.train)
+
+    @cached_property
+    def _log(self) -> tuple[Impressions, FloatArray]:
+        log = sample(
+            self.train,
+            model=self._model,
+            policy=self._policy,
+            sessions=self._sessions,
+            seed=self.seed,
+        )
+        data = read_log(log, features=features_table(self.train), progress=False)
+        return data, true_propensities(log).relative
+
+    @property
+    def clicks(self) -> Impressions:
+        """The training log."""
+        return self._log[0]
+
+    @property
+    def truth(self) -> FloatArray:
+        """How often each position was examined, relative to the first."""
+        return self._log[1]
+
+    @cached_property
+    def validation_clicks(self) -> Impressions:
+        """The same users on the validation queries, as often per query."""
+        sessions = round(self._sessions * self.validation.n_queries / self.train.n_queries)
+        log = sample(
+            self.validation,
+            model=self._model,
+            policy=self._lists(self.validation),
+            sessions=max(1, sessions),
+            seed=self.seed + VALIDATION_STREAM,
+        )
+        return read_log(log, features=features_table(self.validation), progress=False)
+
+    def bias(self, method: str) -> Timed:
+        """What an estimator that runs before the training finds, once for all rankers."""
+        if method not in self._biases:
+            started = time.perf_counter()
+            bias = _ESTIMATES[method](self)
+            self._biases[method] = Timed(bias, time.perf_counter() - started)
+        return self._biases[method]
+
+    def shown(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The rows of the training data that the lists showed, and their positions."""
+        return self._policy.shown()
+
+    def _lists(self, data: LabelledData) -> LoggingPolicy:
+        return rank_svm_policy(data, train=self.train, share=LABELLED_SHARE, seed=self.seed)
+
+    def _randomization(self) -> PositionBias:
+        """As many sessions again, with every list shuffled, to measure the bias and nothing else."""
+        log = sample(
+            self.train,
+            model=self._model,
+            policy=epsilon_policy(self._policy, 1.0, shuffle="page"),
+            sessions=self._sessions,
+            seed=self.seed + SHUFFLED_STREAM,
+        )
+        return Randomization(check=False).fit(read_log(log, progress=False))
+
+    def _regression_em(self) -> PositionBias:
+        return RegressionEM(n_jobs=1).fit(self.clicks)
+
+    def _oracle(self) -> PositionBias:
+        return PositionBias.from_propensities(self.truth)
+
+
+_ESTIMATES = {
+    "randomization": World._randomization,
+    "regression-em": World._regression_em,
+    "oracle": World._oracle,
+}
+
+# The methods whose bias is estimated before the training.
+ESTIMATED = tuple(_ESTIMATES)
+
+
+@lru_cache(maxsize=1)
+def world_of(source: Source, fold: int, seed: int, clicks: Clicks, sessions: int) -> World:
+    """The world of these coordinates; the last one asked for is kept."""
+    return World(source.parts(fold, seed), clicks, sessions, seed)
