@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def run_all(
     if jobs < 1:
         raise UsageError(f"jobs must be 1 or more, got {jobs}")
     jobs = min(jobs, len(todo))
-    study = replace(study, threads=max(1, (os.cpu_count() or 1) // jobs))
+    study = replace(study, threads=study.threads or max(1, (os.cpu_count() or 1) // jobs))
     total = sum(map(_cost, todo))
     waiting: list[Result] = []
     saved = time.monotonic()
@@ -110,13 +110,16 @@ def _cost(run: Run) -> int:
 
 def _results(study: Study, runs: Sequence[Run], jobs: int) -> Iterator[tuple[Run, Result]]:
     if jobs == 1:
-        for run in runs:
+        for run in chain.from_iterable(_tasks(runs)):
             yield run, perform(study, run)
         return
     # Forked children of a process that has threads may hang: they are started afresh.
     others = set(active_children())
     pool = ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(study.threads,)
+        jobs,
+        mp_context=get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(study.threads or 1,),
     )
     tasks = {pool.submit(_perform_all, study, task): task for task in _tasks(runs)}
     pending = set(tasks)

@@ -60,11 +60,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Study:
-    """What all runs have in common: the data and the sizes."""
+    """What all runs have in common: the data and the sizes.
+
+    ``threads`` are those of one run; None shares the cores among the processes.
+    """
 
     source: Source
     profile: Profile
-    threads: int = 1
+    threads: int | None = None
 
     @property
     def name(self) -> str:
@@ -277,7 +280,7 @@ def _validated(world: World, trained: _Trained, yardstick: PositionBias | None) 
 
 def _peer(study: Study, run: Run, world: World) -> _Trained:
     rows = SessionRows.of(world.clicks)
-    settings = PeerSettings(trees=study.profile.trees, seed=run.seed, threads=study.threads)
+    settings = PeerSettings(trees=study.profile.trees, seed=run.seed, threads=study.threads or 1)
     started = time.perf_counter()
     predict = PEERS[run.ranker](rows, settings)
     seconds = time.perf_counter() - started

@@ -115,7 +115,7 @@ def _agreement(groups: Groups, at: float, where: str) -> str:
     apart = [
         f"{row[1].split(' − ')[0]} ({row[0]} {row[2]})"
         for row in table.rows
-        if row[4] in ("above", "below")
+        if row[4] in ("above", "below") and float(row[3]) < 0.05
     ]
     if apart:
         return f"At {where} not all agree with raw clicks within noise: {'; '.join(apart)}."

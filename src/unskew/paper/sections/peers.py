@@ -41,8 +41,8 @@ def peers_section(results: Sequence[Result]) -> Section | None:
     ]
     header = ["", *(METRIC_NAMES[m] for m in METRICS), "seconds"]
     caption = (
-        f"{sessions:,} sessions, the same for all; 300 trees each. Seconds are of the training alone, "
-        "beside other work on the same machine: a benchmark of time stands elsewhere."
+        f"{sessions:,} sessions, the same for all, and the same trees. Seconds are of the training "
+        "alone, beside other work on the same machine: a benchmark of time stands elsewhere."
     )
     by_name = {named(*pair): groups[pair] for pair in order}
     pairs = [(named(*OURS), named(*pair)) for pair in order if pair != OURS]
