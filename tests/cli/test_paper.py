@@ -40,8 +40,9 @@ def test_a_wrong_call_is_explained(arguments, message, capsys, tmp_path, monkeyp
     assert not list(tmp_path.iterdir())
 
 
-def test_a_figure_from_nothing(tmp_path, capsys):
+def test_a_figure_from_nothing(tmp_path, capsys, monkeypatch):
     """One command trains, draws and prints; the second time it only draws."""
+    monkeypatch.setattr("unskew.paper.running.os.cpu_count", lambda: 1)
     call = [
         "paper", "figure", "bias", "--queries", "40", "--sessions", "300", "--seeds", "1", "--jobs",
         "1", "-o", str(tmp_path),
