@@ -27,6 +27,7 @@ from sklearn.linear_model import Ridge
 
 import unskew
 from unskew.learn.validation import mean_ndcg
+from unskew.paper.peers import PEERS, PeerSettings, Predict, SessionRows
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -47,13 +48,6 @@ class Clicks:
     doc: npt.NDArray[np.int64]
     position: npt.NDArray[np.int64]
     labels: unskew.LabelledData
-
-    @property
-    def in_clicked_session(self) -> npt.NDArray[np.bool_]:
-        """The rows of sessions with a click: the others hold no pair."""
-        clicks = np.bincount(self.session, weights=self.click)
-        kept: npt.NDArray[np.bool_] = clicks[self.session] > 0
-        return kept
 
 
 def data_folder() -> Path:
@@ -112,9 +106,6 @@ def simulate(train: unskew.LabelledData, n_sessions: int, seed: int) -> Clicks:
     )
 
 
-Predict = Callable[[FloatArray], FloatArray]
-
-
 @dataclass(frozen=True)
 class Task:
     """What a method gets: clicks to learn from, clicks to stop by, a seed and its threads."""
@@ -154,64 +145,15 @@ def impressions(clicks: Clicks) -> unskew.Impressions:
     )  # fmt: skip
 
 
-def lightgbm_position(task: Task) -> Predict:
-    """LightGBM's lambdarank with `position`, its other settings at their defaults."""
-    import lightgbm
-
-    def dataset(clicks: Clicks, **options: Any) -> lightgbm.Dataset:
-        kept = clicks.in_clicked_session
-        sizes = _group_sizes(clicks.session[kept])
-        return lightgbm.Dataset(
-            clicks.X[kept], clicks.click[kept], group=sizes, position=clicks.position[kept] - 1,
-            **options,
-        )  # fmt: skip
-
-    data = dataset(task.clicks)
-    params = {
-        "objective": "lambdarank", "learning_rate": RATE, "num_leaves": LEAVES, "metric": "ndcg",
-        "eval_at": [len(EXAMINATION)], "feature_fraction": 0.9, "bagging_fraction": 0.9,
-        "bagging_freq": 1, "seed": task.seed, "num_threads": task.threads, "verbosity": -1,
-    }  # fmt: skip
-    stop: dict[str, Any] = {}
-    if task.patience is not None:
-        callback = lightgbm.early_stopping(task.patience, verbose=False)
-        stop = {"valid_sets": [dataset(task.held_out, reference=data)], "callbacks": [callback]}
-    booster = lightgbm.train(params, data, TREES, **stop)
-    return lambda X: np.asarray(booster.predict(X), dtype=np.float64)
-
-
-def xgboost_unbiased(task: Task) -> Predict:
-    """XGBoost's lambdarank_unbiased, its other settings at their defaults."""
-    import xgboost
-
-    def matrix(clicks: Clicks, **options: Any) -> xgboost.DMatrix:
-        kept = clicks.in_clicked_session
-        sizes = _group_sizes(clicks.session[kept])
-        return xgboost.QuantileDMatrix(clicks.X[kept], clicks.click[kept], group=sizes, **options)
-
-    data = matrix(task.clicks)
-    params = {
-        "objective": "rank:ndcg", "lambdarank_unbiased": True, "lambdarank_pair_method": "topk",
-        "lambdarank_num_pair_per_sample": len(EXAMINATION), "tree_method": "hist",
-        "eval_metric": f"ndcg@{len(EXAMINATION)}",
-        "grow_policy": "lossguide", "max_depth": 0, "max_leaves": LEAVES, "learning_rate": RATE,
-        "subsample": 0.9, "colsample_bytree": 0.9, "seed": task.seed, "nthread": task.threads,
-        "verbosity": 0,
-    }  # fmt: skip
-    stop: dict[str, Any] = {}
-    if task.patience is not None:
-        watched = [(matrix(task.held_out, ref=data), "clicks")]
-        stop = {"evals": watched, "early_stopping_rounds": task.patience, "verbose_eval": False}
-    booster = xgboost.train(params, data, TREES, **stop)
-    last = booster.best_iteration + 1 if stop else TREES
-    return lambda X: np.asarray(
-        booster.predict(xgboost.DMatrix(X), iteration_range=(0, last)), dtype=np.float64
-    )
-
-
-def _group_sizes(session: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    starts = np.flatnonzero(np.concatenate(([True], session[1:] != session[:-1])))
-    return np.diff(np.append(starts, len(session)))
+def peer(task: Task, name: str) -> Predict:
+    """A peer's own debiasing, its settings at their defaults."""
+    stopped = task.patience is not None
+    settings = PeerSettings(
+        trees=TREES, seed=task.seed, threads=task.threads, ndcg_at=len(EXAMINATION),
+        held_out=SessionRows.of(impressions(task.held_out)) if stopped else None,
+        patience=task.patience,
+    )  # fmt: skip
+    return PEERS[name](SessionRows.of(impressions(task.clicks)), settings)
 
 
 METHODS: dict[str, Callable[[Task], Predict]] = {
@@ -219,8 +161,8 @@ METHODS: dict[str, Callable[[Task], Predict]] = {
     'Unskew, debias="clicked"': lambda task: ours(task, "clicked"),
     "Unskew, true propensities": lambda task: ours(task, EXAMINATION),
     "Unskew, debias=None (raw clicks)": lambda task: ours(task, None),
-    "XGBoost lambdarank_unbiased": xgboost_unbiased,
-    "LightGBM position": lightgbm_position,
+    "XGBoost lambdarank_unbiased": lambda task: peer(task, "xgboost"),
+    "LightGBM position": lambda task: peer(task, "lightgbm"),
     "Unskew on labels": labels,
 }
 
