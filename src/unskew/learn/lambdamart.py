@@ -57,7 +57,9 @@ class UnbiasedLambdaMART(Ranker):
     min_data_in_leaf
         The fewest distinct documents in a leaf. A run over raw sessions counts rows instead, and a
         document has as many as the sessions that showed it; the default therefore asks for 50 rows:
-        50 divided by the mean number of rows per document, at least 1.
+        50 divided by the mean number of rows per document, at least 1. LightGBM estimates the
+        number from second derivatives, more coarsely the fewer documents share a bin, so its
+        compressed and uncompressed runs are alike but not the same; XGBoost's are the same.
     min_sum_hessian_in_leaf
         The smallest sum of second derivatives in a leaf. It counts sessions, compressed or not.
     n_positions

@@ -17,7 +17,7 @@ from unskew.errors import StoreError, UsageError
 from unskew.learn.boosters import Grower, Trees, TreeSettings, allowed_names
 from unskew.log.features import Features
 
-__all__ = ["LIBRARY", "LightGBMGrower", "LightGBMTrees"]
+__all__ = ["LIBRARY", "LightGBMGrower", "LightGBMTrees", "parameters"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class LightGBMGrower:
     """A LightGBM booster in training."""
 
     def __init__(self, features: Features, settings: TreeSettings, continued: Trees | None) -> None:
-        self._params = _parameters(settings)
+        self._params = parameters(settings)
         self._n_jobs = settings.n_jobs or 0
         self._continued = continued.raw if continued is not None else None
         self._rows = len(features)
@@ -164,7 +164,8 @@ class _LightGBM:
 LIBRARY = _LightGBM()
 
 
-def _parameters(settings: TreeSettings) -> dict[str, Any]:
+def parameters(settings: TreeSettings) -> dict[str, Any]:
+    """The settings in LightGBM's words."""
     aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
     known = set(aliases).union(*aliases.values())
     unknown = sorted(set(settings.extra) - known)
