@@ -47,8 +47,7 @@ def test_the_table_has_every_method_in_both_settings(study, done):
     for ranker, methods in COMPARED.items():
         for method in methods:
             for seed in (1, 2):
-                assert (ranker, method, seed, PAPER) in found
-            assert (ranker, method, 1, TUNED) in found
+                assert {(ranker, method, seed, PAPER), (ranker, method, seed, TUNED)} <= found
 
 
 def test_experiments_share_their_runs(study):

@@ -24,20 +24,20 @@ NDCG = metric_of("ndcg@10")
 
 @pytest.fixture
 def make(done):
-    """A result with a given method, seed, fold and NDCG@10."""
+    """A result with a given method, seed and NDCG@10."""
     template = read_results(done)[0]
 
-    def result(method, seed, value, fold=1):
+    def result(method, seed, value):
         metrics = {**template.metrics, "ndcg@10": value}
-        return replace(template, method=method, seed=seed, fold=fold, metrics=metrics)
+        return replace(template, method=method, seed=seed, metrics=metrics)
 
     return result
 
 
-def test_a_seed_is_the_mean_of_its_folds(make):
-    """Folds are averaged within a seed; seeds are what is counted."""
-    rows = [make("a", 1, 0.2, 1), make("a", 1, 0.4, 2), make("a", 2, 0.5, 1), make("a", 2, 0.5, 2)]
-    assert per_seed(rows, NDCG) == pytest.approx({1: 0.3, 2: 0.5})
+def test_means_and_spreads_are_over_seeds(make):
+    """One value for each seed; the mean and the standard deviation of these."""
+    rows = [make("a", 2, 0.5), make("a", 1, 0.3)]
+    assert per_seed(rows, NDCG) == {1: 0.3, 2: 0.5}
     one = summarise(rows, NDCG)
     assert (one.mean, one.n_seeds) == (pytest.approx(0.4), 2)
     assert one.spread == pytest.approx(np.std([0.3, 0.5], ddof=1))
@@ -78,7 +78,7 @@ def test_an_order_is_stated_where_the_interval_supports_it(make):
 
 
 def test_only_what_all_have_is_compared(make):
-    """A seed or fold that one group lacks is left out of all, so that comparisons stay paired."""
+    """A seed that one group lacks is left out of all, so that comparisons stay paired."""
     rows = [make("a", 1, 0.1), make("a", 2, 0.9), make("b", 1, 0.2)]
     groups = grouped(rows, lambda r: r.method)
     assert {name: [r.seed for r in group] for name, group in groups.items()} == {"a": [1], "b": [1]}

@@ -37,14 +37,12 @@ DatasetName = Annotated[
     str | None, typer.Option("--dataset", help="Which dataset a folder holds, such as yahoo-set1.")
 ]
 ProfileName = Annotated[
-    str, typer.Option("--profile", help="quick (minutes), full (an hour or two), yahoo (days).")
+    str, typer.Option("--profile", help="quick (minutes), full (up to an hour), yahoo (days).")
 ]
 Sessions = Annotated[
     int | None, typer.Option(help="Sessions of a training log; the paper has 165,660.", min=1)
 ]
-Seeds = Annotated[
-    int | None, typer.Option(help="Seeds of every experiment, instead of the profile's.", min=1)
-]
+Seeds = Annotated[int | None, typer.Option(help="Seeds, instead of the profile's.", min=1)]
 Queries = Annotated[int | None, typer.Option(help="Queries of generated data.", min=40)]
 Out = Annotated[
     Path, typer.Option("--out", "-o", help="The folder of results; one that exists is continued.")
@@ -72,7 +70,7 @@ def table(
 def figure(
     name: Annotated[
         str,
-        typer.Argument(help="reranking, bias, generalisation, degree, amount or peers."),
+        typer.Argument(help="reranking, bias, generalisation, degree, amount, logging or peers."),
     ],
     data: Data = "generated",
     dataset: DatasetName = None,
@@ -85,10 +83,6 @@ def figure(
     quiet: Quiet = False,
 ) -> None:
     """One figure: the runs that it needs, then the picture."""
-    from unskew.paper.experiments import FIGURES
-
-    if name not in FIGURES:
-        raise UsageError(f"there is no figure {name!r}: choose from {', '.join(FIGURES)}")
     _experiments((name,), locals())
 
 
@@ -168,8 +162,7 @@ def _profile(given: dict[str, Any]) -> Profile:
     if given["sessions"] is not None:
         chosen = replace(chosen, sessions=given["sessions"])
     if given["seeds"] is not None:
-        n = given["seeds"]
-        chosen = replace(chosen, table_seeds=n, tuned_seeds=n, figure_seeds=n)
+        chosen = replace(chosen, seeds=given["seeds"])
     if given["queries"] is not None:
         chosen = replace(chosen, generated=replace(chosen.generated, n_queries=given["queries"]))
     return chosen

@@ -33,16 +33,16 @@ COMPARED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 # What the figures set beside Pairwise Debiasing, all with LambdaMART.
 BASELINES = ("regression-em", "randomization", "clicks")
 
+# Seeds with their folds.
 Coordinates = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or a figure: its title and the runs it needs for given (seed, fold)."""
+    """A table or a figure: its title and the runs it needs for given seeds and folds."""
 
     name: str
     title: str
-    seeds: Callable[[Profile], int]
     runs: Callable[[Profile, Coordinates], list[Run]]
 
 
@@ -64,8 +64,7 @@ def _table(profile: Profile, coordinates: Coordinates) -> list[Run]:
             for method in COMPARED[ranker]:
                 p = 0.0 if method in LEARNED else None
                 runs.append(Run(fold, seed, ranker, method, p=p))
-                if seed <= profile.tuned_seeds:
-                    runs.append(Run(fold, seed, ranker, method, protocol=TUNED))
+                runs.append(Run(fold, seed, ranker, method, protocol=TUNED))
     return runs
 
 
@@ -116,47 +115,32 @@ def _peers(profile: Profile, coordinates: Coordinates) -> list[Run]:
     return ours + theirs
 
 
+def _logging(profile: Profile, coordinates: Coordinates) -> list[Run]:
+    return [
+        _lambdamart(at, method, Clicks(lists=lists))
+        for at, lists in product(coordinates, profile.lists)
+        for method in ("pairwise", *BASELINES)
+    ]
+
+
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
         one.name: one
         for one in (
-            Experiment("table", "The comparison", lambda profile: profile.table_seeds, _table),
+            Experiment("table", "The comparison", _table),
             Experiment(
-                "reranking",
-                "Where the results go",
-                lambda profile: profile.table_seeds,
-                _of_the_table(("pairwise", *BASELINES)),
+                "reranking", "Where the results go", _of_the_table(("pairwise", *BASELINES))
             ),
             Experiment(
                 "bias",
                 "The position bias",
-                lambda profile: profile.table_seeds,
                 _of_the_table(("pairwise", "regression-em", "randomization")),
             ),
-            Experiment(
-                "generalisation",
-                "The exponent p under two click models",
-                lambda profile: profile.figure_seeds,
-                _generalisation,
-            ),
-            Experiment(
-                "degree",
-                "The degree of position bias",
-                lambda profile: profile.figure_seeds,
-                _degree,
-            ),
-            Experiment(
-                "amount",
-                "The amount of data",
-                lambda profile: profile.figure_seeds,
-                _amount,
-            ),
-            Experiment(
-                "peers",
-                "Side by side with the peers",
-                lambda profile: profile.figure_seeds,
-                _peers,
-            ),
+            Experiment("generalisation", "The exponent p under two click models", _generalisation),
+            Experiment("degree", "The degree of position bias", _degree),
+            Experiment("amount", "The amount of data", _amount),
+            Experiment("logging", "The ranker behind the lists", _logging),
+            Experiment("peers", "Side by side with the peers", _peers),
         )
     }
 )
@@ -172,12 +156,10 @@ def experiment(name: str) -> Experiment:
 
 
 def runs_of(study: Study, names: Sequence[str]) -> list[Run]:
-    """The runs of several experiments, seed by seed."""
-    profile = study.profile
-    folds = min(study.source.n_folds, profile.n_folds or study.source.n_folds)
+    """The runs of several experiments, each once; seeds take the folds in turn."""
+    n_folds = study.source.n_folds
+    coordinates = [(seed, (seed - 1) % n_folds + 1) for seed in range(1, study.profile.seeds + 1)]
     found: dict[Run, None] = {}
-    for one in map(experiment, names):
-        seeds = range(1, one.seeds(profile) + 1)
-        coordinates = list(product(seeds, range(1, folds + 1)))
-        found |= dict.fromkeys(one.runs(profile, coordinates))
-    return sorted(found, key=lambda run: run.seed)
+    for name in names:
+        found |= dict.fromkeys(experiment(name).runs(study.profile, coordinates))
+    return list(found)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["COLOURS", "METHOD_NAMES", "METRIC_NAMES", "MODEL_NAMES", "RANKER_NAMES", "named"]
+__all__ = [
+    "COLOURS",
+    "LIST_NAMES",
+    "METHOD_NAMES",
+    "METRIC_NAMES",
+    "MODEL_NAMES",
+    "RANKER_NAMES",
+    "named",
+]
 
 RANKER_NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -37,6 +45,16 @@ METRIC_NAMES: Mapping[str, str] = MappingProxyType(
 
 MODEL_NAMES: Mapping[str, str] = MappingProxyType(
     {"pbm": "position-based clicks", "cascade": "cascade clicks"}
+)
+
+# From the worst to the best.
+LIST_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "random": "by chance",
+        "weak": "1% of labels",
+        "strong": "all labels",
+        "ideal": "by grade",
+    }
 )
 
 # Distinguishable without colour vision (Okabe and Ito); the same thing has the same colour in every

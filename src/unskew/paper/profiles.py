@@ -24,16 +24,16 @@ class Profile:
 
     Attributes
     ----------
-    table_seeds, tuned_seeds, figure_seeds
-        How many seeds the comparison in the paper's settings, the one with chosen settings and the
-        figures have.
-    n_folds
-        How many of the data's folds are used; None uses all.
+    seeds
+        How many seeds every experiment has. Each seed is another world: another ranker behind the
+        lists, other users, and the next fold of the data (or other generated data).
     sessions
         How many sessions a training log has.
     p_values, thetas, betas, shares
         The points of the figures. The first p, theta 1, beta 0.5 and share 1 are the defaults of
         the paper, which other experiments share.
+    lists
+        Who makes the lists in the figure of the logging ranker; ``weak`` is the paper's.
     peer_share
         The share of the sessions in the comparison with peers, whose cost grows with sessions.
     trees, epochs, patience
@@ -45,16 +45,14 @@ class Profile:
 
     name: str
     about: str
-    table_seeds: int
-    tuned_seeds: int
-    figure_seeds: int
+    seeds: int
     generated: GeneratedSize
-    n_folds: int | None = None
     sessions: int = 165_660
     p_values: tuple[float, ...] = (0.0, 0.5, 1.0, 2.0)
     thetas: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5, 2.0)
     betas: tuple[float, ...] = (0.2, 0.5, 0.8, 1.0)
     shares: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8, 1.0)
+    lists: tuple[str, ...] = ("random", "weak", "strong", "ideal")
     peer_share: float = 0.2
     trees: int = 300
     epochs: int = 30
@@ -67,11 +65,8 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         for profile in (
             Profile(
                 "quick",
-                "one fold, two seeds, coarse figures: minutes",
-                table_seeds=2,
-                tuned_seeds=2,
-                figure_seeds=2,
-                n_folds=1,
+                "two seeds, coarse figures: minutes",
+                seeds=2,
                 thetas=(0.0, 1.0, 2.0),
                 betas=(0.2, 0.5, 1.0),
                 shares=(0.2, 0.6, 1.0),
@@ -79,18 +74,14 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
             ),
             Profile(
                 "full",
-                "all folds, five seeds for the table, three for the figures: an hour or two",
-                table_seeds=5,
-                tuned_seeds=3,
-                figure_seeds=3,
-                generated=GeneratedSize(8_000, 40),
+                "five seeds, so all of five folds: up to an hour",
+                seeds=5,
+                generated=GeneratedSize(6_400, 40),
             ),
             Profile(
                 "yahoo",
                 "the paper's own size, for Yahoo's data or generated data like it: days",
-                table_seeds=5,
-                tuned_seeds=5,
-                figure_seeds=5,
+                seeds=5,
                 generated=GeneratedSize(29_921, 700, 23.8),
             ),
         )

@@ -43,14 +43,14 @@ def render(folder: Path) -> dict[str, Section]:
 
 
 def _lead(results: Sequence[Result]) -> str:
-    seeds, folds = {r.seed for r in results}, {r.fold for r in results}
+    seeds = {r.seed for r in results}
     sessions = max(r.sessions for r in results)
     queries = sorted({r.n_train_queries for r in results})
     span = f"{queries[0]:,}" if len(queries) == 1 else f"{queries[0]:,} to {queries[-1]:,}"
     hours = sum(r.seconds + r.bias_seconds for r in results) / 3600
     versions = ", ".join(sorted({r.version for r in results}))
     return (
-        f"{len(results):,} runs: up to {len(seeds)} seeds, {len(folds)} fold(s), {span} training "
+        f"{len(results):,} runs: up to {len(seeds)} seeds, each with a fold of its own, {span} training "
         f"queries, up to {sessions:,} sessions a log. Training took {hours:.1f} hours of one core. "
         f"Unskew {versions}. Every number here is computed from the rows of {FILE}; intervals are "
         "95%, by Student's t over seeds, paired where two things are compared."

@@ -140,7 +140,7 @@ def _tasks(runs: Sequence[Run]) -> list[list[Run]]:
 
     def place(run: Run) -> tuple[object, ...]:
         clicks = run.clicks
-        world = (run.seed, run.fold, clicks.model, clicks.severity, clicks.share)
+        world = (run.seed, run.fold, clicks.model, clicks.severity, clicks.share, clicks.lists)
         alone = () if run.method in ESTIMATED else (run.ranker, run.protocol, str(run.p))
         return (*world, run.method, *alone)
 

@@ -121,6 +121,7 @@ class Result:
     click_model: str
     severity: float
     share: float
+    lists: str
     sessions: int
     ranker: str
     method: str
@@ -179,6 +180,7 @@ def perform(study: Study, run: Run) -> Result:
         click_model=run.clicks.model,
         severity=run.clicks.severity,
         share=run.clicks.share,
+        lists=run.clicks.lists,
         sessions=world.clicks.n_sessions,
         ranker=run.ranker,
         method=run.method,

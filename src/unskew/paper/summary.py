@@ -1,8 +1,7 @@
 """From rows to statements: means over seeds, their spread, and paired differences with intervals.
 
-One seed gives one value: the mean over its folds. Seeds differ in the ranker behind the lists, in the
-users and, for generated data and single files, in the data or its cut. Intervals are those of
-Student's t over seeds, at 95%.
+One seed gives one value. Seeds differ in everything: the ranker behind the lists, the users, the fold
+of the data (or its cut, or the generated data). Intervals are those of Student's t over seeds, at 95%.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from unskew.paper.runs import Result
 __all__ = [
     "Difference",
     "Summary",
+    "Value",
     "differences",
     "grouped",
     "metric_of",
@@ -56,7 +56,7 @@ def select(results: Iterable[Result], **wanted: object) -> list[Result]:
 
 
 def grouped(results: Iterable[Result], key: Callable[[Result], Key]) -> dict[Key, list[Result]]:
-    """Results by what is compared, cut to the seeds and folds that all of it has.
+    """Results by what is compared, cut to the seeds that all of it has.
 
     Results may be incomplete; comparing only what all have keeps every comparison paired.
     """
@@ -65,18 +65,13 @@ def grouped(results: Iterable[Result], key: Callable[[Result], Key]) -> dict[Key
         groups[key(result)].append(result)
     if not groups:
         return {}
-    common = set.intersection(*({(r.seed, r.fold) for r in group} for group in groups.values()))
-    return {
-        name: [r for r in group if (r.seed, r.fold) in common] for name, group in groups.items()
-    }
+    common = set.intersection(*({r.seed for r in group} for group in groups.values()))
+    return {name: [r for r in group if r.seed in common] for name, group in groups.items()}
 
 
 def per_seed(results: Iterable[Result], value: Value) -> dict[int, float]:
-    """The mean over folds of each seed."""
-    by_seed: dict[int, list[float]] = defaultdict(list)
-    for result in results:
-        by_seed[result.seed].append(value(result))
-    return {seed: float(np.mean(values)) for seed, values in sorted(by_seed.items())}
+    """The value of each seed."""
+    return {r.seed: value(r) for r in sorted(results, key=lambda result: result.seed)}
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +28,7 @@ from unskew.simulate import (
     epsilon_policy,
     rank_svm_policy,
     sample,
+    score_policy,
     true_propensities,
 )
 
@@ -33,6 +36,7 @@ __all__ = [
     "DEFAULT_CLICKS",
     "DEFAULT_SEVERITY",
     "ESTIMATED",
+    "LISTS",
     "Clicks",
     "Timed",
     "World",
@@ -45,8 +49,18 @@ FloatArray = npt.NDArray[np.float64]
 SEVERITY = {"pbm": "theta", "cascade": "beta"}
 DEFAULT_SEVERITY = {"pbm": 1.0, "cascade": 0.5}
 
-# The share of labelled queries from which the ranker that makes the lists has learned.
-LABELLED_SHARE = 0.01
+# Who makes the lists: chance (once for each query), a Ranking SVM that learned from one per cent of
+# the labelled queries (the paper's) or from all of them, or the grades themselves.
+LISTS: Mapping[str, Callable[[LabelledData, LabelledData, int], LoggingPolicy]] = MappingProxyType(
+    {
+        "random": lambda data, train, seed: score_policy(data, np.zeros(len(data)), seed=seed),
+        "weak": lambda data, train, seed: rank_svm_policy(data, train=train, share=0.01, seed=seed),
+        "strong": lambda data, train, seed: rank_svm_policy(
+            data, train=train, share=1.0, seed=seed
+        ),
+        "ideal": lambda data, train, seed: score_policy(data, data.relevance, seed=seed),
+    }
+)
 
 # Added to a world's seed: validation users and shuffled lists are drawn apart from training.
 VALIDATION_STREAM, SHUFFLED_STREAM = 1_000_003, 2_000_003
@@ -54,11 +68,23 @@ VALIDATION_STREAM, SHUFFLED_STREAM = 1_000_003, 2_000_003
 
 @dataclass(frozen=True)
 class Clicks:
-    """How users click: the model, how severe the bias is (theta or beta), the share of sessions."""
+    """How a log comes about.
+
+    Attributes
+    ----------
+    model, severity
+        The click model, and how severe its position bias is: theta or beta.
+    share
+        The share of the sessions.
+    lists
+        Who made the lists, one of `LISTS`.
+
+    """
 
     model: str = "pbm"
     severity: float = DEFAULT_SEVERITY["pbm"]
     share: float = 1.0
+    lists: str = "weak"
 
     def behaviour(self, max_grade: int) -> ClickModel:
         """The click model on a scale of grades."""
@@ -79,8 +105,8 @@ class Timed:
 class World:
     """One fold of the data, with clicks.
 
-    A Ranking SVM on one per cent of the labelled training queries makes lists of ten for training and
-    validation queries; users of the click model click on them.
+    Lists of ten are made for training and validation queries; users of the click model click on
+    them.
     """
 
     def __init__(self, data: Dataset, clicks: Clicks, sessions: int, seed: int) -> None:
@@ -88,6 +114,7 @@ class World:
             raise DataError("an experiment needs validation queries, and the data has none")
         self.train, self.validation, self.test = data.train, data.validation, data.test
         self.seed = seed
+        self._maker = clicks.lists
         self._model = clicks.behaviour(max(1, data.max_grade))
         self._sessions = max(1, round(clicks.share * sessions))
         self._biases: dict[str, Timed] = {}
@@ -144,7 +171,7 @@ class World:
         return self._policy.shown()
 
     def _lists(self, data: LabelledData) -> LoggingPolicy:
-        return rank_svm_policy(data, train=self.train, share=LABELLED_SHARE, seed=self.seed)
+        return LISTS[self._maker](data, self.train, self.seed)
 
     def _randomization(self) -> PositionBias:
         """As many sessions again, with every list shuffled, to measure the bias and nothing else."""

@@ -9,6 +9,7 @@ from unskew.paper.runs import Result
 from unskew.paper.sections.bias import bias_section
 from unskew.paper.sections.comparison import comparison_section
 from unskew.paper.sections.curves import amount_section, degree_section, generalisation_section
+from unskew.paper.sections.logging import logging_section
 from unskew.paper.sections.peers import peers_section
 from unskew.paper.sections.reranking import reranking_section
 from unskew.paper.sections.section import Section, Table
@@ -24,6 +25,7 @@ SECTIONS: Mapping[str, Callable[[Sequence[Result]], Section | None]] = MappingPr
         "generalisation": generalisation_section,
         "degree": degree_section,
         "amount": amount_section,
+        "logging": logging_section,
         "peers": peers_section,
     }
 )

@@ -10,14 +10,13 @@ import numpy.typing as npt
 from unskew.paper.names import COLOURS, METHOD_NAMES
 from unskew.paper.plots import Line, Panel, Plot
 from unskew.paper.runs import PAPER, Result
-from unskew.paper.sections.section import PAPER_CLICKS, Section, Table
+from unskew.paper.sections.section import PAPER_CLICKS, Section, Table, ran_away
 from unskew.paper.summary import grouped, select
 
 __all__ = ["bias_section"]
 
 FloatArray = npt.NDArray[np.float64]
 
-RAN_AWAY = "the position bias ran away"
 METHODS = ("pairwise", "regression-em", "randomization")
 
 
@@ -95,7 +94,7 @@ def _shape(t_plus: FloatArray, t_minus: FloatArray, runs: Sequence[Result]) -> l
          f"{', '.join(map(str, slower))}")
         + f"; t_plus falls faster at every position in {faster} of {n} runs."
     )  # fmt: skip
-    escaped = sum(any(note.startswith(RAN_AWAY) for note in r.notes) for r in runs)
+    escaped = sum(map(ran_away, runs))
     found.append(
         f"With p = 0 the bias reached its bound at some position in {escaped} of {n} runs."
     )

@@ -14,10 +14,11 @@ from unskew.paper.sections.section import (
     Section,
     Table,
     comparison_table,
+    ran_away,
     with_spread,
 )
 from unskew.paper.summary import grouped, metric_of, select, summarise
-from unskew.paper.worlds import DEFAULT_SEVERITY
+from unskew.paper.worlds import DEFAULT_CLICKS, DEFAULT_SEVERITY
 
 __all__ = ["amount_section", "degree_section", "generalisation_section"]
 
@@ -49,6 +50,7 @@ def generalisation_section(results: Sequence[Result]) -> Section | None:
         pairs = [(f"p = {p:g}", other) for p in exponents for other in others]
         pairs += [(f"p = {p:g}", f"p = {exponents[0]:g}") for p in exponents[1:]]
         tables.append(comparison_table(named, pairs, ("ndcg@1",), f"What separates, {title}."))
+        tables.append(_runaways(groups, exponents, title))
         panels += [_exponent_panel(groups, exponents, metric, title) for metric in metrics]
     if not panels:
         return None
@@ -61,6 +63,15 @@ def generalisation_section(results: Sequence[Result]) -> Section | None:
         "LambdaMART with Pairwise Debiasing by the exponent p; bands are ± one standard deviation "
         "over seeds; the baselines are flat.",
     )
+
+
+def _runaways(groups: Groups, exponents: Sequence[float], title: str) -> Table:
+    """How often the feedback between bias and weights had to be stopped."""
+    rows = []
+    for p in exponents:
+        runs = groups["pairwise", p]
+        rows.append([f"{p:g}", f"{sum(map(ran_away, runs))} of {len(runs)}"])
+    return Table(f"Runs whose bias reached its bound, {title}.", ["p", "runs"], rows)
 
 
 def _exponent_panel(groups: Groups, exponents: Sequence[float], metric: str, title: str) -> Panel:
@@ -157,7 +168,8 @@ def _gain(groups: Groups, before: float, after: float, metric: str) -> Table:
 
 
 def _rows(results: Sequence[Result]) -> list[Result]:
-    return select(results, ranker="lambdamart", protocol=PAPER, method=METHODS)
+    lists = DEFAULT_CLICKS.lists
+    return select(results, ranker="lambdamart", protocol=PAPER, method=METHODS, lists=lists)
 
 
 def _line(groups: Groups, method: str, xs: Sequence[float], metric: str) -> Line:

@@ -22,7 +22,7 @@ def peers_section(results: Sequence[Result]) -> Section | None:
     if not shares:
         return None
     rows = select(
-        results, protocol=PAPER, click_model="pbm", severity=1.0, share=(max(shares),),
+        results, protocol=PAPER, click_model="pbm", severity=1.0, share=max(shares), lists="weak",
         method=("pairwise", "clicked", "clicks", "own"), p=(None, 0.0),
         ranker=("lambdamart", *PEERS),
     )  # fmt: skip

@@ -18,6 +18,7 @@ __all__ = [
     "Table",
     "comparison_table",
     "difference_rows",
+    "ran_away",
     "signed",
     "with_spread",
 ]
@@ -27,6 +28,7 @@ PAPER_CLICKS = {
     "click_model": DEFAULT_CLICKS.model,
     "severity": DEFAULT_CLICKS.severity,
     "share": DEFAULT_CLICKS.share,
+    "lists": DEFAULT_CLICKS.lists,
 }
 
 
@@ -49,6 +51,11 @@ class Section:
     tables: list[Table] = field(default_factory=list)
     plot: Plot | None = None
     caption: str = ""
+
+
+def ran_away(result: Result) -> bool:
+    """Whether the training warned that its bias was held at a bound."""
+    return any(note.startswith("the position bias ran away") for note in result.notes)
 
 
 def with_spread(one: Summary) -> str:
