@@ -13,6 +13,7 @@ SMALL_recognition := --rows 0.1
 SMALL_train_vs_peers := --queries 200 --trees 20 --sessions 10 --runs 1
 SMALL_metrics := --queries 1000
 SMALL_simulation := --sessions 200000 --repeat 1
+SMALL_compressed_vs_raw := --queries 60 --seeds 2 --trees 10
 SMALL_quality_mq2008 := --sessions 10 --seeds 1
 
 .DEFAULT_GOAL := help
