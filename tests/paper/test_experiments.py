@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from unskew import __version__
-from unskew.errors import DataError, UsageError
+from unskew.errors import DataError, MissingDependencyError, UsageError
 from unskew.paper import running
 from unskew.paper.experiments import COMPARED, EXPERIMENTS, FIGURES, runs_of
 from unskew.paper.names import METHOD_NAMES, RANKER_NAMES
@@ -215,6 +215,16 @@ def test_processes_share_the_work_and_survive_a_kill(tmp_path):
     assert len(read_results(out)) == 12
     assert f"{before:,} of them are done already" in second.stderr
     assert (out / "amount.png").is_file()
+
+
+@pytest.mark.parametrize("missing", ["torch", "xgboost", "matplotlib"])
+def test_a_missing_extra_is_named_before_anything_runs(study, tmp_path, monkeypatch, missing):
+    """Without PyTorch, XGBoost or Matplotlib the study does not begin; the install line is there."""
+    found = running.find_spec
+    monkeypatch.setattr(running, "find_spec", lambda m: None if m == missing else found(m))
+    monkeypatch.setattr(running, "perform", _refuse)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'unskew\[paper\]'"):
+        running.run_all(study, runs_of(study, list(EXPERIMENTS)), tmp_path, jobs=1)
 
 
 def test_a_folder_holds_one_study(study, done, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 
@@ -14,10 +13,10 @@ from unskew.paper.runs import TUNED, Run, Study
 from unskew.paper.settings import LEARNED, RANKERS_OF_THE_PAPER
 from unskew.paper.worlds import DEFAULT_CLICKS, DEFAULT_SEVERITY, Clicks
 
-__all__ = ["BASELINES", "COMPARED", "EXPERIMENTS", "FIGURES", "Experiment", "experiment", "runs_of"]
+__all__ = ["BASELINES", "COMPARED", "EXPERIMENTS", "FIGURES", "runs_of"]
 
-# The treatments of clicks, in the order of the paper's table; the second and third of LambdaMART's
-# last ones are ours: one side of Pairwise Debiasing, and the true propensities.
+# The treatments of clicks, those of the paper's table first and in its order. Beyond the paper: one
+# side of Pairwise Debiasing, the true propensities, and Pairwise Debiasing with the other rankers.
 COMPARED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "lambdamart": (
@@ -37,13 +36,8 @@ BASELINES = ("regression-em", "randomization", "clicks")
 Coordinates = Sequence[tuple[int, int]]
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """A table or a figure: its title and the runs it needs for given seeds and folds."""
-
-    name: str
-    title: str
-    runs: Callable[[Profile, Coordinates], list[Run]]
+# What an experiment needs, for given seeds and folds.
+Runs = Callable[[Profile, Coordinates], list[Run]]
 
 
 def _lambdamart(
@@ -68,7 +62,7 @@ def _table(profile: Profile, coordinates: Coordinates) -> list[Run]:
     return runs
 
 
-def _of_the_table(methods: tuple[str, ...]) -> Callable[[Profile, Coordinates], list[Run]]:
+def _of_the_table(methods: tuple[str, ...]) -> Runs:
     def runs(profile: Profile, coordinates: Coordinates) -> list[Run]:
         return [_lambdamart(at, method) for at in coordinates for method in methods]
 
@@ -123,36 +117,21 @@ def _logging(profile: Profile, coordinates: Coordinates) -> list[Run]:
     ]
 
 
-EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
+# The table and the figures, by name.
+EXPERIMENTS: Mapping[str, Runs] = MappingProxyType(
     {
-        one.name: one
-        for one in (
-            Experiment("table", "The comparison", _table),
-            Experiment(
-                "reranking", "Where the results go", _of_the_table(("pairwise", *BASELINES))
-            ),
-            Experiment(
-                "bias",
-                "The position bias",
-                _of_the_table(("pairwise", "regression-em", "randomization")),
-            ),
-            Experiment("generalisation", "The exponent p under two click models", _generalisation),
-            Experiment("degree", "The degree of position bias", _degree),
-            Experiment("amount", "The amount of data", _amount),
-            Experiment("logging", "The ranker behind the lists", _logging),
-            Experiment("peers", "Side by side with the peers", _peers),
-        )
+        "table": _table,
+        "reranking": _of_the_table(("pairwise", *BASELINES)),
+        "bias": _of_the_table(("pairwise", "regression-em", "randomization")),
+        "generalisation": _generalisation,
+        "degree": _degree,
+        "amount": _amount,
+        "logging": _logging,
+        "peers": _peers,
     }
 )
 
 FIGURES = tuple(name for name in EXPERIMENTS if name != "table")
-
-
-def experiment(name: str) -> Experiment:
-    """The experiment of that name."""
-    if name not in EXPERIMENTS:
-        raise UsageError(f"there is no figure {name!r}: choose from {', '.join(FIGURES)}")
-    return EXPERIMENTS[name]
 
 
 def runs_of(study: Study, names: Sequence[str]) -> list[Run]:
@@ -161,5 +140,7 @@ def runs_of(study: Study, names: Sequence[str]) -> list[Run]:
     coordinates = [(seed, (seed - 1) % n_folds + 1) for seed in range(1, study.profile.seeds + 1)]
     found: dict[Run, None] = {}
     for name in names:
-        found |= dict.fromkeys(experiment(name).runs(study.profile, coordinates))
+        if name not in EXPERIMENTS:
+            raise UsageError(f"there is no figure {name!r}: choose from {', '.join(FIGURES)}")
+        found |= dict.fromkeys(EXPERIMENTS[name](study.profile, coordinates))
     return list(found)

@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import chain, groupby
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
-from unskew.errors import UsageError
+from unskew.errors import MissingDependencyError, UsageError
 from unskew.paper.results import read_results, save_results
 from unskew.paper.runs import TUNED, Result, Run, Study, perform
 from unskew.paper.worlds import ESTIMATED
@@ -24,8 +25,11 @@ __all__ = ["missing_runs", "run_all"]
 SAVE_EVERY = 5.0
 
 # How long a run takes beside one of LambdaMART in the paper's settings, roughly: for the time left.
-_COST = {"lambdamart": 1, "dnn": 5, "ranksvm": 2, "xgboost": 6, "lightgbm": 4}
-_TUNED_COST = 4
+_COST = {"lambdamart": 1, "dnn": 4, "ranksvm": 1, "xgboost": 10, "lightgbm": 6}
+_TUNED_COST = 3
+
+# What some rankers need beyond the base install: the module and its package.
+_EXTRAS = {"dnn": ("torch", "PyTorch"), "xgboost": ("xgboost", "XGBoost")}
 
 
 def missing_runs(study: Study, runs: Iterable[Run], folder: Path) -> list[Run]:
@@ -61,6 +65,7 @@ def run_all(
     todo = missing_runs(study, runs, folder)
     if not todo:
         return
+    _check_extras(todo)
     jobs = (os.cpu_count() or 1) if jobs is None else jobs
     if jobs < 1:
         raise UsageError(f"jobs must be 1 or more, got {jobs}")
@@ -82,6 +87,16 @@ def run_all(
         finally:
             if waiting:
                 save_results(folder, waiting)
+
+
+def _check_extras(runs: Iterable[Run]) -> None:
+    """Miss an optional dependency now, and not after an hour of training."""
+    needed = {run.ranker for run in runs}
+    for ranker, (module, package) in _EXTRAS.items():
+        if ranker in needed and find_spec(module) is None:
+            raise MissingDependencyError(package, "paper", f"the ranker {ranker}")
+    if find_spec("matplotlib") is None:
+        raise MissingDependencyError("Matplotlib", "paper", "drawing the figures")
 
 
 class _Pace:
