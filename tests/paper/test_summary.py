@@ -88,3 +88,22 @@ def test_select_takes_values_and_choices(make):
     """A tuple allows several values, anything else must be equal."""
     rows = [make("a", 1, 0.1), make("b", 1, 0.1), make("c", 2, 0.1)]
     assert [r.method for r in select(rows, method=("a", "c"), seed=2)] == ["c"]
+
+
+def test_a_claim_is_judged_by_its_interval(make):
+    """Confirmed and the opposite need an interval off zero; everything else is not separated."""
+    from unskew.paper.sections.claims import Claim
+
+    values = {"a": [0.5, 0.51, 0.52], "b": [0.1, 0.11, 0.12], "c": [0.45, 0.55, 0.5]}
+    rows = [make(m, seed, v) for m, column in values.items() for seed, v in enumerate(column)]
+    rows = [replace(row, protocol="paper") for row in rows]
+
+    def verdict(first, second, sign=1):
+        claim = Claim("", {"method": first}, {"method": second}, NDCG, sign)
+        return claim.verdict(claim.difference(rows))
+
+    assert verdict("a", "b") == "confirmed"
+    assert verdict("b", "a") == "the opposite"
+    assert verdict("b", "a", sign=-1) == "confirmed"
+    assert verdict("a", "c") == "not separated"
+    assert Claim("", {"method": "a"}, {"method": "z"}, NDCG).difference(rows) is None

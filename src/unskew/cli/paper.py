@@ -109,7 +109,7 @@ def render_only(out: Out = Path("paper")) -> None:
     """Draw everything again from the results of a folder; nothing is trained."""
     from unskew.paper.rendering import render
 
-    _show(render(out), (), out)
+    _show(render(out), ("claims",), out)
 
 
 def _experiments(names: Sequence[str], given: dict[str, Any]) -> None:
@@ -132,7 +132,7 @@ def _experiments(names: Sequence[str], given: dict[str, Any]) -> None:
     except KeyboardInterrupt:
         _say(f"\nwhat was complete is in {out}: the same command goes on from there")
         raise
-    _show(render(out), names, out)
+    _show(render(out), ("claims", *names) if len(names) > 1 else names, out)
 
 
 def _say(message: str) -> None:

@@ -1,4 +1,4 @@
-"""The parts of a report, one for each experiment, written from the rows of results alone."""
+"""The parts of a report, written from the rows of results alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from unskew.paper.runs import Result
 from unskew.paper.sections.bias import bias_section
+from unskew.paper.sections.claims import claims_section
 from unskew.paper.sections.comparison import comparison_section
 from unskew.paper.sections.curves import amount_section, degree_section, generalisation_section
 from unskew.paper.sections.logging import logging_section
@@ -16,9 +17,11 @@ from unskew.paper.sections.section import Section, Table
 
 __all__ = ["SECTIONS", "Section", "Table"]
 
-# What writes the section of an experiment; None where the results hold nothing for it.
+# What writes each section, in the order of the report: the claims, which look at all experiments, and
+# one for each experiment. None where the results hold nothing for it.
 SECTIONS: Mapping[str, Callable[[Sequence[Result]], Section | None]] = MappingProxyType(
     {
+        "claims": claims_section,
         "table": comparison_section,
         "reranking": reranking_section,
         "bias": bias_section,

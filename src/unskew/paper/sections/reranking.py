@@ -13,7 +13,7 @@ from unskew.paper.runs import PAPER, Result
 from unskew.paper.sections.section import PAPER_CLICKS, Section, Table, difference_rows
 from unskew.paper.summary import differences, grouped, select, summarise
 
-__all__ = ["reranking_section"]
+__all__ = ["distance_from_ideal", "reranking_section"]
 
 
 def reranking_section(results: Sequence[Result]) -> Section | None:
@@ -34,7 +34,10 @@ def reranking_section(results: Sequence[Result]) -> Section | None:
     distances = Table(
         "How far a curve is from that of the grades: the mean distance in places.",
         ["clicks treated by", "distance"],
-        [[METHOD_NAMES[m], f"{summarise(groups[m], _distance).mean:.3f}"] for m in methods],
+        [
+            [METHOD_NAMES[m], f"{summarise(groups[m], distance_from_ideal).mean:.3f}"]
+            for m in methods
+        ],
     )
     named = {METHOD_NAMES[m]: groups[m] for m in methods}
     ours = METHOD_NAMES["pairwise"]
@@ -42,7 +45,7 @@ def reranking_section(results: Sequence[Result]) -> Section | None:
     compared = Table(
         "The distance of Pairwise Debiasing against the others; below is better.",
         ["compared", "difference [95% interval]", "p (Holm)", "the first is"],
-        difference_rows(differences(named, pairs, _distance)),
+        difference_rows(differences(named, pairs, distance_from_ideal)),
     )
     panel = Panel("", "position in the log", "average position after re-ranking", lines)
     return Section(
@@ -66,6 +69,7 @@ def _line(
     return Line(name, colour, list(range(1, length + 1)), mean.tolist(), dashed=dashed)
 
 
-def _distance(result: Result) -> float:
+def distance_from_ideal(result: Result) -> float:
+    """How many places a ranker is from the order by grades, on average over positions."""
     gap = np.subtract(result.average_rank, result.ideal_rank)
     return float(np.nanmean(np.abs(gap)))
