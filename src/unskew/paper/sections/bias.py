@@ -34,13 +34,13 @@ def bias_section(results: Sequence[Result]) -> Section | None:
     lines = [
         _line("t_plus", COLOURS["pairwise"], t_plus),
         _line("t_minus", COLOURS["t_minus"], t_minus),
-        _line("Truth", COLOURS["truth"], truth, dashed=True),
     ]
     lines += [
         _line(METHOD_NAMES[m], COLOURS[m], _stack([r.t_plus for r in groups[m]]))
         for m in METHODS[1:]
         if m in groups
     ]
+    lines.append(_line("Truth", COLOURS["truth"], truth, dashed=True))
     values = _values(lines)
     return Section(
         "The position bias",

@@ -31,7 +31,10 @@ _ABOUT = {
 def comparison_section(results: Sequence[Result]) -> Section | None:
     """Means over seeds beside the paper's figures, and what separates."""
     tables: list[Table] = []
-    paragraphs: list[str] = []
+    paragraphs = [
+        "By NDCG@10, best first; '>' where the interval of the difference between neighbours excludes "
+        "0, '≈' where it does not."
+    ]
     for protocol, about in _ABOUT.items():
         groups = _groups(results, protocol)
         if not groups:
@@ -110,8 +113,5 @@ def _orders(groups: Mapping[Pair, Sequence[Result]], protocol: str) -> list[str]
         if len(own) > 1:
             order = order_statement(own, metric_of("ndcg@10"))
             which = "the paper's" if protocol == PAPER else "chosen"
-            found.append(
-                f"{RANKER_NAMES[ranker]} by NDCG@10, {which} settings ('>' where the interval of "
-                f"neighbours' difference excludes 0, '≈' where not): {order}."
-            )
+            found.append(f"{RANKER_NAMES[ranker]}, {which} settings: {order}.")
     return found
