@@ -296,7 +296,7 @@ def compare(problem: Problem, sessions: list[int], peers_up_to: int, runs: int) 
     )
     print("| sessions a query | contender | s | times ours | peak MB | times ours | NDCG@10 |")
     print("|---:|---|---:|---:|---:|---:|---:|")
-    notes = []
+    notes: list[str] = []
     for n_sessions in sessions:
         names = ["unskew", "floor", "same trees", "lightgbm", "xgboost", "reading"]
         if n_sessions > peers_up_to:
