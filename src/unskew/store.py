@@ -21,7 +21,7 @@ from typing import Any
 
 from unskew.errors import StoreError
 
-__all__ = ["MANIFEST", "StoredFolder", "read_folder", "read_kind", "write_folder"]
+__all__ = ["MANIFEST", "StoredFolder", "read_folder", "read_kind", "replace_file", "write_folder"]
 
 MANIFEST = "unskew.json"
 
@@ -192,15 +192,21 @@ def _replaces(folder: Path, kind: str) -> bool:
 
 
 def _replace_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    temporary = folder / f".{MANIFEST}-{secrets.token_hex(4)}"
+    text = json.dumps(manifest, indent=2) + "\n"
+    replace_file(folder / MANIFEST, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def replace_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Put what ``write`` writes in the place of a file, whole at every moment."""
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
-        temporary.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        write(temporary)
         _sync(temporary)
-        temporary.replace(folder / MANIFEST)
+        temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync(folder)
+    _sync(path.parent)
 
 
 def _sync(path: Path) -> None:

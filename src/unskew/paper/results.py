@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -14,6 +12,7 @@ import pyarrow.parquet as pq
 
 from unskew.errors import DataError
 from unskew.paper.runs import METRICS, Result
+from unskew.store import replace_file
 
 __all__ = ["FILE", "SCHEMA", "read_results", "save_results"]
 
@@ -75,14 +74,7 @@ def save_results(folder: Path, results: Iterable[Result]) -> None:
     kept |= {result.key: result for result in results}
     table = pa.Table.from_pylist([_row(result) for result in kept.values()], schema=SCHEMA)
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{FILE}-{secrets.token_hex(4)}"
-    try:
-        pq.write_table(table, temporary, compression="zstd")
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(folder / FILE)
-    finally:
-        temporary.unlink(missing_ok=True)
+    replace_file(folder / FILE, lambda path: pq.write_table(table, path, compression="zstd"))
 
 
 def _row(result: Result) -> dict[str, Any]:
