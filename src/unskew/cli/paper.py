@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,22 +50,6 @@ Out = Annotated[
 Jobs = Annotated[int | None, typer.Option(help="Processes; by default one for each core.", min=1)]
 
 
-@commands.command("table")
-def table(
-    data: Data = "generated",
-    dataset: DatasetName = None,
-    profile: ProfileName = "quick",
-    sessions: Sessions = None,
-    seeds: Seeds = None,
-    queries: Queries = None,
-    out: Out = Path("paper"),
-    jobs: Jobs = None,
-    quiet: Quiet = False,
-) -> None:
-    """The comparison: three rankers, every treatment of the clicks, beside the paper's figures."""
-    _experiments(("table",), locals())
-
-
 @commands.command("figure")
 def figure(
     name: Annotated[
@@ -86,22 +70,36 @@ def figure(
     _experiments((name,), locals())
 
 
-@commands.command("all")
-def everything(
-    data: Data = "generated",
-    dataset: DatasetName = None,
-    profile: ProfileName = "quick",
-    sessions: Sessions = None,
-    seeds: Seeds = None,
-    queries: Queries = None,
-    out: Out = Path("paper"),
-    jobs: Jobs = None,
-    quiet: Quiet = False,
-) -> None:
-    """The table and all figures."""
+def _without_a_name(names: Callable[[], Sequence[str]]) -> Callable[..., None]:
+    """A command like `figure` that says itself which experiments it runs."""
+
+    def run(
+        data: Data = "generated",
+        dataset: DatasetName = None,
+        profile: ProfileName = "quick",
+        sessions: Sessions = None,
+        seeds: Seeds = None,
+        queries: Queries = None,
+        out: Out = Path("paper"),
+        jobs: Jobs = None,
+        quiet: Quiet = False,
+    ) -> None:
+        _experiments(names(), locals())
+
+    return run
+
+
+def _all_names() -> Sequence[str]:
     from unskew.paper.experiments import EXPERIMENTS
 
-    _experiments(tuple(EXPERIMENTS), locals())
+    return tuple(EXPERIMENTS)
+
+
+commands.command(
+    "table",
+    help="The comparison: three rankers, every treatment of the clicks, beside the paper's figures.",
+)(_without_a_name(lambda: ("table",)))
+commands.command("all", help="The table and all figures.")(_without_a_name(_all_names))
 
 
 @commands.command("render")
@@ -178,8 +176,9 @@ def _show(sections: dict[str, Section], names: Sequence[str], out: Path) -> None
         if name not in sections:
             continue
         section = sections[name]
-        drawn = Table(*section.brief.header, title=section.title, caption=section.brief.caption)
-        for row in section.brief.rows:
+        brief = section.brief or section.tables[0]
+        drawn = Table(*brief.header, title=section.title, caption=brief.caption)
+        for row in brief.rows:
             drawn.add_row(*row)
         screen.print(drawn)
         for text in section.paragraphs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from types import MappingProxyType
 
@@ -10,10 +11,10 @@ from unskew.errors import UsageError
 from unskew.paper.peers import PEERS
 from unskew.paper.profiles import Profile
 from unskew.paper.runs import TUNED, Run, Study
-from unskew.paper.settings import LEARNED, RANKERS_OF_THE_PAPER
+from unskew.paper.settings import LEARNED
 from unskew.paper.worlds import DEFAULT_CLICKS, DEFAULT_SEVERITY, Clicks
 
-__all__ = ["BASELINES", "COMPARED", "EXPERIMENTS", "FIGURES", "runs_of"]
+__all__ = ["BASELINES", "COMPARED", "DRAWN", "EXPERIMENTS", "FIGURES", "runs_of"]
 
 # The treatments of clicks, those of the paper's table first and in its order. Beyond the paper: one
 # side of Pairwise Debiasing, the true propensities, and Pairwise Debiasing with the other rankers.
@@ -31,98 +32,84 @@ COMPARED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 # What the figures set beside Pairwise Debiasing, all with LambdaMART.
 BASELINES = ("regression-em", "randomization", "clicks")
+DRAWN = ("pairwise", *BASELINES)
 
 # Seeds with their folds.
 Coordinates = Sequence[tuple[int, int]]
-
 
 # What an experiment needs, for given seeds and folds.
 Runs = Callable[[Profile, Coordinates], list[Run]]
 
 
-def _lambdamart(
+def _run(
     at: tuple[int, int],
     method: str,
     clicks: Clicks = DEFAULT_CLICKS,
     p: float = 0.0,
+    ranker: str = "lambdamart",
 ) -> Run:
+    """A run in the paper's settings; only a learned bias has an exponent."""
     seed, fold = at
-    exponent = p if method in LEARNED else None
-    return Run(fold, seed, "lambdamart", method, clicks, p=exponent)
+    return Run(fold, seed, ranker, method, clicks, p=p if method in LEARNED else None)
+
+
+def _drawn(
+    coordinates: Coordinates, clicks: Sequence[Clicks], methods: Sequence[str] = DRAWN
+) -> list[Run]:
+    """LambdaMART with each method on each kind of clicks."""
+    return [_run(at, method, one) for at, one in product(coordinates, clicks) for method in methods]
 
 
 def _table(profile: Profile, coordinates: Coordinates) -> list[Run]:
     runs = []
-    for seed, fold in coordinates:
-        for ranker in RANKERS_OF_THE_PAPER:
-            for method in COMPARED[ranker]:
-                p = 0.0 if method in LEARNED else None
-                runs.append(Run(fold, seed, ranker, method, p=p))
-                runs.append(Run(fold, seed, ranker, method, protocol=TUNED))
+    for at, (ranker, methods) in product(coordinates, COMPARED.items()):
+        for method in methods:
+            run = _run(at, method, ranker=ranker)
+            runs += [run, replace(run, protocol=TUNED, p=None)]
     return runs
 
 
-def _of_the_table(methods: tuple[str, ...]) -> Runs:
-    def runs(profile: Profile, coordinates: Coordinates) -> list[Run]:
-        return [_lambdamart(at, method) for at in coordinates for method in methods]
+def _reranking(profile: Profile, coordinates: Coordinates) -> list[Run]:
+    return _drawn(coordinates, [DEFAULT_CLICKS])
 
-    return runs
+
+def _bias(profile: Profile, coordinates: Coordinates) -> list[Run]:
+    return _drawn(coordinates, [DEFAULT_CLICKS], ("pairwise", "regression-em", "randomization"))
 
 
 def _generalisation(profile: Profile, coordinates: Coordinates) -> list[Run]:
-    runs: list[Run] = []
-    for at, (model, severity) in product(coordinates, DEFAULT_SEVERITY.items()):
-        clicks = Clicks(model, severity)
-        runs.extend(_lambdamart(at, "pairwise", clicks, p) for p in profile.p_values)
-        runs.extend(_lambdamart(at, method, clicks) for method in BASELINES)
-    return runs
+    clicks = [Clicks(model, severity) for model, severity in DEFAULT_SEVERITY.items()]
+    exponents = product(coordinates, clicks, profile.p_values)
+    return [_run(at, "pairwise", one, p) for at, one, p in exponents] + _drawn(
+        coordinates, clicks, BASELINES
+    )
 
 
 def _degree(profile: Profile, coordinates: Coordinates) -> list[Run]:
-    degrees = [("pbm", theta) for theta in profile.thetas]
-    degrees += [("cascade", beta) for beta in profile.betas]
-    return [
-        _lambdamart(at, method, Clicks(model, severity))
-        for at, (model, severity) in product(coordinates, degrees)
-        for method in ("pairwise", *BASELINES)
-    ]
+    thetas = [Clicks("pbm", theta) for theta in profile.thetas]
+    return _drawn(coordinates, thetas + [Clicks("cascade", beta) for beta in profile.betas])
 
 
 def _amount(profile: Profile, coordinates: Coordinates) -> list[Run]:
-    return [
-        _lambdamart(at, method, Clicks(share=share))
-        for at, share in product(coordinates, profile.shares)
-        for method in ("pairwise", *BASELINES)
-    ]
+    return _drawn(coordinates, [Clicks(share=share) for share in profile.shares])
+
+
+def _logging(profile: Profile, coordinates: Coordinates) -> list[Run]:
+    return _drawn(coordinates, [Clicks(lists=lists) for lists in profile.lists])
 
 
 def _peers(profile: Profile, coordinates: Coordinates) -> list[Run]:
     clicks = Clicks(share=profile.peer_share)
-    ours = [
-        _lambdamart(at, method, clicks)
-        for at in coordinates
-        for method in ("pairwise", "clicked", "clicks")
-    ]
-    theirs = [
-        Run(fold, seed, peer, "own", clicks) for (seed, fold) in coordinates for peer in PEERS
-    ]
-    return ours + theirs
-
-
-def _logging(profile: Profile, coordinates: Coordinates) -> list[Run]:
-    return [
-        _lambdamart(at, method, Clicks(lists=lists))
-        for at, lists in product(coordinates, profile.lists)
-        for method in ("pairwise", *BASELINES)
-    ]
+    theirs = [_run(at, "own", clicks, ranker=peer) for at, peer in product(coordinates, PEERS)]
+    return _drawn(coordinates, [clicks], ("pairwise", "clicked", "clicks")) + theirs
 
 
 # The table and the figures, by name.
 EXPERIMENTS: Mapping[str, Runs] = MappingProxyType(
     {
         "table": _table,
-        "reranking": _of_the_table(("pairwise", *BASELINES)),
-        "bias": _of_the_table(("pairwise", "regression-em", "randomization")),
+        "reranking": _reranking,
+        "bias": _bias,
         "generalisation": _generalisation,
         "degree": _degree,
         "amount": _amount,

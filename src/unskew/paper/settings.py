@@ -8,9 +8,7 @@ from typing import Any
 
 from unskew.paper.profiles import Profile
 
-__all__ = ["LEARNED", "RANKERS_OF_THE_PAPER", "candidates", "paper_settings"]
-
-RANKERS_OF_THE_PAPER = ("lambdamart", "dnn", "ranksvm")
+__all__ = ["LEARNED", "candidates", "paper_settings"]
 
 # The treatments whose bias has an exponent p; Dual Learning's has none.
 LEARNED = ("pairwise", "clicked")

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from unskew.paper.names import COLOURS, METHOD_NAMES
 from unskew.paper.plots import Line, Panel, Plot
-from unskew.paper.runs import PAPER, Result
-from unskew.paper.sections.section import PAPER_CLICKS, Section, Table, ran_away
-from unskew.paper.summary import grouped, select
+from unskew.paper.runs import Result
+from unskew.paper.sections.section import Section, Table, lambdamart_rows, ran_away
+from unskew.paper.summary import grouped
 
 __all__ = ["bias_section"]
 
@@ -22,10 +22,7 @@ METHODS = ("pairwise", "regression-em", "randomization")
 
 def bias_section(results: Sequence[Result]) -> Section | None:
     """Medians over all runs with the middle half of them, and the shape in words."""
-    rows = select(
-        results, ranker="lambdamart", protocol=PAPER, method=METHODS, p=(None, 0.0), **PAPER_CLICKS
-    )
-    groups = grouped(rows, lambda r: r.method)
+    groups = grouped(lambdamart_rows(results, METHODS), lambda r: r.method)
     ours = groups.get("pairwise")
     if not ours:
         return None
@@ -41,12 +38,10 @@ def bias_section(results: Sequence[Result]) -> Section | None:
         if m in groups
     ]
     lines.append(_line("Truth", COLOURS["truth"], truth, dashed=True))
-    values = _values(lines)
     return Section(
         "The position bias",
         _shape(t_plus, t_minus, ours),
-        values,
-        [values],
+        [_values(lines)],
         Plot([Panel("", "position", "relative to position 1", lines)]),
         "Position bias estimated by Pairwise Debiasing with LambdaMART (t_plus at clicked, t_minus at "
         "unclicked positions), by two estimators, and the truth: medians over runs, bands hold the "

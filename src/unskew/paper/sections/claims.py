@@ -136,4 +136,4 @@ def claims_section(results: Sequence[Result]) -> Section | None:
         "The paper's claims in its own settings. An order counts only if the interval excludes 0."
     )
     table = Table(caption, header, rows)
-    return Section("The paper's claims", [], table, [table])
+    return Section("The paper's claims", [], [table])

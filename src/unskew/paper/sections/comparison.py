@@ -50,7 +50,7 @@ def comparison_section(results: Sequence[Result]) -> Section | None:
         paragraphs.extend(_orders(groups, protocol))
     if not tables:
         return None
-    return Section("The comparison", paragraphs, _brief(results), tables)
+    return Section("The comparison", paragraphs, tables, brief=_brief(results))
 
 
 def _groups(results: Sequence[Result], protocol: str) -> dict[Pair, list[Result]]:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 
-from unskew.paper.experiments import BASELINES
+from unskew.paper.experiments import BASELINES, DRAWN
 from unskew.paper.names import COLOURS, METHOD_NAMES, METRIC_NAMES, MODEL_NAMES
 from unskew.paper.plots import Line, Panel, Plot
-from unskew.paper.runs import PAPER, Result
+from unskew.paper.runs import Result
 from unskew.paper.sections.section import (
-    PAPER_CLICKS,
     Section,
     Table,
     comparison_table,
+    lambdamart_rows,
+    points_table,
     ran_away,
+    signed,
     with_spread,
 )
-from unskew.paper.summary import grouped, metric_of, select, summarise
-from unskew.paper.worlds import DEFAULT_CLICKS, DEFAULT_SEVERITY
+from unskew.paper.summary import differences, grouped, metric_of, select, summarise
+from unskew.paper.worlds import DEFAULT_SEVERITY
 
 __all__ = ["amount_section", "degree_section", "generalisation_section"]
 
-METHODS = ("pairwise", *BASELINES)
 OURS = METHOD_NAMES["pairwise"]
 
 # A method at a point of the x axis.
@@ -34,14 +35,15 @@ def generalisation_section(results: Sequence[Result]) -> Section | None:
     """NDCG@1 and MAP against p under both click models, with the baselines."""
     tables, panels = [], []
     for model, severity in DEFAULT_SEVERITY.items():
-        rows = select(_rows(results), click_model=model, severity=severity, share=1.0)
+        rows = lambdamart_rows(results, DRAWN, varying=("click_model", "severity", "p"))
+        rows = select(rows, click_model=model, severity=severity)
         groups = grouped(rows, lambda r: (r.method, -1.0 if r.p is None else r.p))
         exponents = sorted(p for method, p in groups if method == "pairwise")
         if len(exponents) < 2:
             continue
         named = {
             f"p = {p:g}" if method == "pairwise" else METHOD_NAMES[method]: groups[method, p]
-            for method, p in sorted(groups, key=lambda point: (METHODS.index(point[0]), point[1]))
+            for method, p in sorted(groups, key=lambda point: (DRAWN.index(point[0]), point[1]))
         }
         metrics = ("ndcg@1", "map")
         title = MODEL_NAMES[model]
@@ -57,7 +59,6 @@ def generalisation_section(results: Sequence[Result]) -> Section | None:
     return Section(
         "The exponent p under two click models",
         [],
-        tables[0],
         tables,
         Plot(panels),
         "LambdaMART with Pairwise Debiasing by the exponent p; bands are ± one standard deviation "
@@ -93,7 +94,8 @@ def degree_section(results: Sequence[Result]) -> Section | None:
     }
     tables, panels, paragraphs = [], [], []
     for model in DEFAULT_SEVERITY:
-        rows = select(_rows(results), click_model=model, share=1.0, p=(None, 0.0))
+        rows = lambdamart_rows(results, DRAWN, varying=("click_model", "severity"))
+        rows = select(rows, click_model=model)
         groups = grouped(rows, lambda r: (r.method, r.severity))
         degrees = sorted({severity for _, severity in groups})
         if len(degrees) < 2:
@@ -109,7 +111,6 @@ def degree_section(results: Sequence[Result]) -> Section | None:
     return Section(
         "The degree of position bias",
         paragraphs,
-        tables[0],
         tables,
         Plot(panels),
         "NDCG@1 of LambdaMART by the degree of position bias; bands are ± one standard deviation over "
@@ -122,11 +123,11 @@ def _agreement(groups: Groups, at: float, where: str) -> str:
     named = {METHOD_NAMES[m]: g for (m, x), g in groups.items() if x == at}
     raw = METHOD_NAMES["clicks"]
     pairs = [(name, raw) for name in named if raw in named and name != raw]
-    table = comparison_table(named, pairs, ("ndcg@1", "ndcg@10"), "")
     apart = [
-        f"{row[1].split(' − ')[0]} ({row[0]} {row[2]})"
-        for row in table.rows
-        if row[4] in ("above", "below") and float(row[3]) < 0.05
+        f"{one.a} ({METRIC_NAMES[metric]} {signed(one)})"
+        for metric in ("ndcg@1", "ndcg@10")
+        for one in differences(named, pairs, metric_of(metric))
+        if one.verdict in ("above", "below") and one.p_corrected < 0.05
     ]
     if apart:
         return f"At {where} not all agree with raw clicks within noise: {'; '.join(apart)}."
@@ -135,8 +136,7 @@ def _agreement(groups: Groups, at: float, where: str) -> str:
 
 def amount_section(results: Sequence[Result]) -> Section | None:
     """NDCG against the share of the sessions."""
-    defaults = {name: value for name, value in PAPER_CLICKS.items() if name != "share"}
-    rows = select(_rows(results), p=(None, 0.0), **defaults)
+    rows = lambdamart_rows(results, DRAWN, varying=("share",))
     groups = grouped(rows, lambda r: (r.method, r.share))
     shares = sorted({share for _, share in groups})
     if len(shares) < 2:
@@ -149,7 +149,6 @@ def amount_section(results: Sequence[Result]) -> Section | None:
     return Section(
         "The amount of data",
         [],
-        tables[0],
         tables,
         Plot([_panel(groups, shares, m, "", label) for m in metrics]),
         "NDCG of LambdaMART by the amount of clicks; bands are ± one standard deviation over seeds.",
@@ -161,15 +160,10 @@ def _gain(groups: Groups, before: float, after: float, metric: str) -> Table:
     named = {f"{METHOD_NAMES[m]} at {share:g}": group for (m, share), group in groups.items()}
     pairs = [
         (f"{METHOD_NAMES[m]} at {after:g}", f"{METHOD_NAMES[m]} at {before:g}")
-        for m in METHODS
+        for m in DRAWN
         if (m, after) in groups
     ]
     return comparison_table(named, pairs, (metric,), "What the last step brings.")
-
-
-def _rows(results: Sequence[Result]) -> list[Result]:
-    lists = DEFAULT_CLICKS.lists
-    return select(results, ranker="lambdamart", protocol=PAPER, method=METHODS, lists=lists)
 
 
 def _line(groups: Groups, method: str, xs: Sequence[float], metric: str) -> Line:
@@ -186,7 +180,7 @@ def _line(groups: Groups, method: str, xs: Sequence[float], metric: str) -> Line
 
 
 def _panel(groups: Groups, xs: Sequence[float], metric: str, title: str, x_label: str) -> Panel:
-    methods = [m for m in METHODS if all((m, x) in groups for x in xs)]
+    methods = [m for m in DRAWN if all((m, x) in groups for x in xs)]
     lines = [_line(groups, method, xs, metric) for method in methods]
     return Panel(title, x_label, METRIC_NAMES[metric], lines)
 
@@ -200,19 +194,10 @@ def _table(named: Mapping[str, Sequence[Result]], metrics: Sequence[str], captio
 
 
 def _by_x(groups: Groups, xs: Sequence[float], metric: str, x_name: str, caption: str) -> Table:
-    methods = [m for m in METHODS if any((m, x) in groups for x in xs)]
-    value: Callable[[Result], float] = metric_of(metric)
-    rows = [
-        [
-            f"{x:g}",
-            *(
-                with_spread(summarise(groups[m, x], value)) if (m, x) in groups else "–"
-                for m in methods
-            ),
-        ]
-        for x in xs
-    ]
-    return Table(caption, [x_name, *(METHOD_NAMES[m] for m in methods)], rows)
+    methods = [m for m in DRAWN if any((m, x) in groups for x in xs)]
+    points = {x: f"{x:g}" for x in xs}
+    value = metric_of(metric)
+    return points_table(groups, methods, points, value, header=x_name, caption=caption)
 
 
 def _best_of(groups: Groups, xs: Sequence[float], metric: str, x_name: str) -> Table:

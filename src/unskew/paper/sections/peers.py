@@ -57,12 +57,10 @@ def peers_section(results: Sequence[Result]) -> Section | None:
         )
         for pair in order
     ]
-    quality = Table(caption, header, means)
     return Section(
         "Side by side with the peers",
         [],
-        quality,
-        [quality, compared],
+        [Table(caption, header, means), compared],
         Plot([Panel("", "", "mean over seeds", lines, ticks)]),
         "LambdaMART with Pairwise Debiasing and the debiasing of XGBoost and LightGBM.",
     )

@@ -6,26 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unskew.paper.experiments import BASELINES
+from unskew.paper.experiments import DRAWN
 from unskew.paper.names import COLOURS, METHOD_NAMES
 from unskew.paper.plots import Line, Panel, Plot
-from unskew.paper.runs import PAPER, Result
-from unskew.paper.sections.section import PAPER_CLICKS, Section, Table, difference_rows
-from unskew.paper.summary import differences, grouped, select, summarise
+from unskew.paper.runs import Result
+from unskew.paper.sections.section import Section, Table, difference_rows, lambdamart_rows
+from unskew.paper.summary import differences, grouped, summarise
 
 __all__ = ["distance_from_ideal", "reranking_section"]
 
 
 def reranking_section(results: Sequence[Result]) -> Section | None:
     """Curves by method, beside the order by grades, and how far each is from it."""
-    rows = select(
-        results, ranker="lambdamart", protocol=PAPER, method=("pairwise", *BASELINES),
-        p=(None, 0.0), **PAPER_CLICKS,
-    )  # fmt: skip
-    groups = grouped(rows, lambda r: r.method)
+    groups = grouped(lambdamart_rows(results, DRAWN), lambda r: r.method)
     if len(groups) < 2 or not all(groups.values()):
         return None
-    methods = [m for m in ("pairwise", *BASELINES) if m in groups]
+    methods = [m for m in DRAWN if m in groups]
     lines = [
         _line(METHOD_NAMES[m], COLOURS[m], [r.average_rank for r in groups[m]]) for m in methods
     ]
@@ -54,7 +50,6 @@ def reranking_section(results: Sequence[Result]) -> Section | None:
             "A ranker that has learned the old order keeps it: its curve is steep. The grades, which "
             "no ranker saw, show how far each position deserves to move."
         ],
-        distances,
         [distances, compared],
         Plot([panel]),
         "Average position after re-ranking of the results at each position of the training lists.",

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from math import isnan
+from typing import TypeVar
 
-from unskew.paper.names import METRIC_NAMES
+from unskew.paper.names import METHOD_NAMES, METRIC_NAMES
 from unskew.paper.plots import Plot
-from unskew.paper.runs import Result
-from unskew.paper.summary import Difference, Summary, differences, metric_of
+from unskew.paper.runs import PAPER, Result
+from unskew.paper.summary import (
+    Difference,
+    Summary,
+    Value,
+    differences,
+    metric_of,
+    select,
+    summarise,
+)
 from unskew.paper.worlds import DEFAULT_CLICKS
 
 __all__ = [
@@ -18,10 +27,14 @@ __all__ = [
     "Table",
     "comparison_table",
     "difference_rows",
+    "lambdamart_rows",
+    "points_table",
     "ran_away",
     "signed",
     "with_spread",
 ]
+
+Point = TypeVar("Point", bound=Hashable)
 
 # The results of the paper's default clicks.
 PAPER_CLICKS = {
@@ -30,6 +43,15 @@ PAPER_CLICKS = {
     "share": DEFAULT_CLICKS.share,
     "lists": DEFAULT_CLICKS.lists,
 }
+
+
+def lambdamart_rows(
+    results: Sequence[Result], methods: Sequence[str], *, varying: Sequence[str] = ()
+) -> list[Result]:
+    """LambdaMART with these methods in the paper's settings, but for the columns that vary."""
+    fixed = {**PAPER_CLICKS, "p": (None, 0.0)}
+    kept = {name: value for name, value in fixed.items() if name not in varying}
+    return select(results, ranker="lambdamart", protocol=PAPER, method=tuple(methods), **kept)
 
 
 @dataclass(frozen=True)
@@ -43,14 +65,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """One experiment's part of the report; ``brief`` is the table for a screen."""
+    """One experiment's part of the report; ``brief`` is the table for a screen, if not the first."""
 
     title: str
     paragraphs: list[str]
-    brief: Table
-    tables: list[Table] = field(default_factory=list)
+    tables: list[Table]
     plot: Plot | None = None
     caption: str = ""
+    brief: Table | None = None
 
 
 def ran_away(result: Result) -> bool:
@@ -76,6 +98,31 @@ def difference_rows(found: Sequence[Difference], *before: str) -> list[list[str]
         [*before, f"{one.a} − {one.b}", signed(one), f"{one.p_corrected:.3f}", one.verdict]
         for one in found
     ]
+
+
+def points_table(
+    groups: Mapping[tuple[str, Point], Sequence[Result]],
+    methods: Sequence[str],
+    points: Mapping[Point, str],
+    value: Value,
+    *,
+    header: str,
+    caption: str,
+) -> Table:
+    """A row for each point of an axis, a column for each method."""
+    rows = [
+        [
+            label,
+            *(
+                with_spread(summarise(groups[method, point], value))
+                if (method, point) in groups
+                else "–"
+                for method in methods
+            ),
+        ]
+        for point, label in points.items()
+    ]
+    return Table(caption, [header, *(METHOD_NAMES[method] for method in methods)], rows)
 
 
 def comparison_table(
