@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 from logs import DOCUMENTS_PER_QUERY, impressions_of, random_sessions
 from unskew.bias.position_bias import PositionBias
@@ -194,29 +195,38 @@ def test_threads_do_not_matter(seed):
         np.testing.assert_array_equal(one, two)
 
 
-def test_chunks_cover_every_page_once():
-    """Chunks are consecutive runs of pages, and none is larger than the buffer it is given."""
-    _, _, _, objective = random_case(5, n_queries=200)
-    table = objective._table
-    assert table.chunks[0] == 0
-    assert table.chunks[-1] == len(table.page_offsets) - 1
-    assert (np.diff(table.chunks) >= 0).all()
-    pairs = np.diff(table.row[table.page_offsets[table.chunks]])
-    assert pairs.max() == table.most_pairs
+@njit
+def _of_each(function, values):
+    """The function of each of the numbers."""
+    results = np.empty_like(values)
+    for k in range(len(values)):
+        results[k] = function(values[k])
+    return results
 
 
 def test_log_of_one_plus_has_full_precision():
     """The polynomial agrees with log1p to a few units in the last place over its whole range."""
     ratio = np.concatenate((np.linspace(0, 1, 10_001), np.logspace(-300, 0, 1_000)))
-    values = ratio.copy()
-    kernels._logs(values, np.ones_like(ratio), len(ratio))
-    np.testing.assert_allclose(values, np.log1p(ratio), rtol=4e-15)
+    log = njit(lambda value: kernels._log_of_one_plus(value, 1.0))
+    np.testing.assert_allclose(_of_each(log, ratio), np.log1p(ratio), rtol=4e-15)
 
 
-def test_directions_of_a_pair_are_merged():
-    """Two sessions that disagree about a pair share one entry with both weights."""
-    sessions = [ClickedPage((0, 1), (1, 2), (1, 0)), ClickedPage((0, 1), (1, 2), (0, 1), 2.0)]
-    objective = objective_of(sessions, 12, PositionBias.none(2))
-    assert objective.n_pairs == 1
-    assert objective._table.w_down.tolist() == [1.0]
-    assert objective._table.w_up.tolist() == [2.0]
+def test_exp_of_minus_has_full_precision():
+    """The polynomial agrees with exp to a few units in the last place, and exp(-0) is 1."""
+    x = np.concatenate((np.linspace(0, 600, 100_001), np.linspace(0, 2, 10_001)))
+    values = _of_each(kernels._exp_of_minus, x)
+    np.testing.assert_allclose(values, np.exp(-x), rtol=1e-15)
+    assert values[0] == 1.0
+
+
+def test_full_bundles_equal_the_reference():
+    """With dozens of pages side by side, of several lengths, the sums are still the paper's."""
+    sessions, score, bias, objective = random_case(8, n_queries=250, sessions_per_query=3)
+    assert objective._table.lanes.max() > 8
+    arguments = (sessions, score, bias.t_plus, bias.t_minus, 2.0)
+    np.testing.assert_allclose(
+        objective.losses(score), reference.position_losses(*arguments), rtol=1e-10
+    )
+    gradient, hessian = objective.gradients(score)
+    np.testing.assert_allclose(gradient, reference.adjusted_lambdas(*arguments), **CLOSE)
+    np.testing.assert_allclose(hessian, reference.hessians(*arguments), **CLOSE)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from unskew.bias.cells import shown_by_position
 from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_curve, warn_clipped
@@ -55,15 +56,21 @@ def check_p(p: float) -> float:
     return float(p)
 
 
-def updated_curve(loss: FloatArray, previous: FloatArray, p: float) -> FloatArray:
-    """One side of the update: losses per position and the side's previous curve -> its next."""
-    seen = (loss > 0) & np.isfinite(loss)
+@njit(cache=True, nogil=True, error_model="numpy")
+def updated_curve(loss, previous, p):  # type: ignore[no-untyped-def]
+    """One side of the update: losses per position and the side's previous curve -> its next.
+
+    Compiled, because it runs after every tree on few numbers: each call to NumPy would cost more
+    than all it computes.
+    """
     curve = previous.copy()
-    if seen.any():
-        reference = loss[np.argmax(seen)]
-        with np.errstate(over="ignore"):
-            ratio = (loss[seen] / reference) ** (1.0 / (p + 1.0))
-        curve[seen] = np.clip(ratio, 1.0 / LIMIT, LIMIT)
+    reference = 0.0
+    for k in range(len(loss)):
+        if 0.0 < loss[k] < np.inf:
+            if reference == 0.0:
+                reference = loss[k]
+            ratio = (loss[k] / reference) ** (1.0 / (p + 1.0))
+            curve[k] = min(max(ratio, 1.0 / LIMIT), LIMIT)
     curve[0] = 1.0
     return curve
 

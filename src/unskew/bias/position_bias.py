@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -153,12 +154,12 @@ def _checked_values(values: npt.ArrayLike, name: str) -> FloatArray:
         raise UsageError(
             f"{name} must be a list of numbers, one per position: got shape {array.shape}"
         )
-    bad = np.flatnonzero(~np.isfinite(array) | (array <= 0))
-    if len(bad):
-        raise UsageError(
-            f"{name} must be above 0 and finite at every position: position {bad[0] + 1} has "
-            f"{array[bad[0]]}"
-        )
+    for position, value in enumerate(array.tolist(), start=1):
+        if not 0.0 < value < inf:
+            raise UsageError(
+                f"{name} must be above 0 and finite at every position: position {position} has "
+                f"{value}"
+            )
     return array
 
 

@@ -143,9 +143,14 @@ def check_rankable(data: Impressions) -> None:
     values = data.features.values
     if len(values) == 1:
         raise DataError("the log has one sample only: a ranking needs two documents or more")
-    first = values[:1]
-    if not np.any((values != first) & ~(np.isnan(values) & np.isnan(first))):
+    blocks = (values[start : start + 1024] for start in range(0, len(values), 1024))
+    if not any(_differs(block, values[0]) for block in blocks):
         raise DataError("every feature has the same value in all documents: nothing to rank by")
+
+
+def _differs(values: npt.NDArray[np.floating], row: npt.NDArray[np.floating]) -> bool:
+    """Whether any row of the values is another one; two missing values are the same."""
+    return bool(np.any((values != row) & ~(np.isnan(values) & np.isnan(row))))
 
 
 def pairs_of(data: Impressions) -> Pairs:

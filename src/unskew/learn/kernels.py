@@ -1,39 +1,34 @@
-"""The loops over pairs, page by page, on plain arrays. Nothing here validates anything.
+"""The loops over pairs, bundle by bundle, on plain arrays. Nothing here validates anything.
 
 Two passes make one round. `rank_and_sum_losses` orders every page by score and sums the losses
 per position, from which the biases of the round follow. `sum_gradients` sums first and second
-derivatives per place on a page, weighted with those biases; `entries_to_documents` adds up the
+derivatives per place on a page, weighted with those biases; `cells_to_documents` adds up the
 places of a document. `reference.py` says the same in the paper's words.
 
-An entry is one place on one page; the entries of all pages lie one behind the other. Pairs are
-sorted by their upper entry, whose pairs are the slice ``row[entry]:row[entry + 1]`` of ``lower``.
+The arrays are those of `unskew.learn.bundles.PairTable`: a loop over the lanes of a pair reads
+neighbours in memory, which the compiler turns into instructions on several pages at once.
 
-Both directions of a pair (a over b in some sessions, b over a in others) are one entry: they share
-the exponential, the logarithm and the difference of discounts. With x = sigma * (score - highest
-score of the page) and e = exp(x), a pair needs no exponential of its own:
+With x = sigma * (score - highest score of the page) and e = exp(x), a pair needs no exponential of
+its own:
 
     exp(-|x_a - x_b|) = min(e_a, e_b) / max(e_a, e_b)
 
-Pages are split into chunks whose number never depends on the number of threads, and every sum
+Bundles are split into chunks whose number never depends on the number of threads, and every sum
 runs in a fixed order, so that results are the same bit for bit whatever the number of threads.
 Indices are unsigned, because Numba checks signed ones for counting from the end.
 """
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, factorial
 
 import numpy as np
 from numba import njit, prange
 from numpy.polynomial import Chebyshev, Polynomial
 
-__all__ = [
-    "chunk_pages",
-    "entries_to_documents",
-    "merge_directions",
-    "rank_and_sum_losses",
-    "sum_gradients",
-]
+from unskew.learn.bundles import LANES
+
+__all__ = ["cells_to_documents", "rank_and_sum_losses", "sum_gradients"]
 
 # Lets the compiler fuse multiplications with additions and reorder sums within a loop, always in
 # the same way; infinities and NaN keep their meaning.
@@ -54,8 +49,17 @@ def _atanh_series() -> tuple[float, ...]:
 
 _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10 = _atanh_series()
 
+# exp(r) in powers of r, for |r| up to log(2) / 2, and the powers of 1/2; log(2) in two parts, of
+# which small multiples of the first are exact.
+_E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = (
+    1.0 / factorial(k) for k in range(2, 14)
+)
+_HALVES = np.ldexp(1.0, -np.arange(1100))
+_LOG_2_HIGH = float.fromhex("0x1.62e42fee00000p-1")
+_LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 
-@njit(cache=True, inline="always", error_model="numpy", fastmath=_FAST)
+
+@njit(cache=True, forceinline=True, error_model="numpy", fastmath=_FAST)
 def _log_of_one_plus(small, large):  # type: ignore[no-untyped-def]
     """log(1 + small / large) for 0 <= small <= large, as 2 * atanh(u) with u = small / (...).
 
@@ -71,239 +75,231 @@ def _log_of_one_plus(small, large):  # type: ignore[no-untyped-def]
     return 2.0 * u * (low + (mid + high * v4) * v4)
 
 
-@njit(cache=True, nogil=True)
-def merge_directions(page_offsets, offsets, slot_i, slot_j, weight, row, lower, w_down, w_up):  # type: ignore[no-untyped-def]
-    """Bring both directions of every pair together; returns how many pairs there are then.
+# Nothing may be reordered here: r is a small difference of large numbers.
+@njit(cache=True, forceinline=True, error_model="numpy", fastmath={"contract"})
+def _exp_of_minus(x):  # type: ignore[no-untyped-def]
+    """exp(-x) for x from 0 to _WIDE, as 2 ** -n * exp(r).
 
-    ``offsets``, ``slot_i``, ``slot_j`` and ``weight`` are a `Pairs`: sorted by i, then j. Of a pair
-    the entry that comes first on the page is the upper one; ``w_down`` is the weight of upper over
-    lower, ``w_up`` that of lower over upper.
+    Unlike the library's exp, the compiler can make it work on several numbers at once.
     """
-    at = 0
-    for page in range(len(page_offsets) - 1):
-        start = page_offsets[page]
-        n = page_offsets[page + 1] - start
-        cursor = np.zeros(n, np.int64)
-        stop = np.zeros(n, np.int64)
-        for k in range(offsets[page + 1] - 1, offsets[page] - 1, -1):
-            cursor[slot_i[k]] = k
-        for k in range(offsets[page], offsets[page + 1]):
-            stop[slot_i[k]] = k + 1
-        # As `a` goes down the page, the pairs (b, a) of row b come up in the order they are stored.
-        for a in range(n):
-            row[start + a] = at
-            for b in range(a + 1, n):
-                down = cursor[a] < stop[a] and slot_j[cursor[a]] == b
-                up = cursor[b] < stop[b] and slot_j[cursor[b]] == a
-                if not (down or up):
-                    continue
-                lower[at], w_down[at], w_up[at] = start + b, 0.0, 0.0
-                if down:
-                    w_down[at] = weight[cursor[a]]
-                    cursor[a] += 1
-                if up:
-                    w_up[at] = weight[cursor[b]]
-                    cursor[b] += 1
-                at += 1
-    row[page_offsets[len(page_offsets) - 1]] = at
-    return at
-
-
-@njit(cache=True, nogil=True)
-def chunk_pages(page_offsets, row, n_chunks, chunks):  # type: ignore[no-untyped-def]
-    """Cut the pages into runs with about as many pairs each; returns the most pairs of a run."""
-    n_pages = len(page_offsets) - 1
-    n_pairs = row[len(row) - 1]
-    page, most = 0, 0
-    for c in range(n_chunks):
-        chunks[c] = page
-        before = row[page_offsets[page]]
-        goal = n_pairs * (c + 1) // n_chunks
-        while page < n_pages and row[page_offsets[page + 1]] <= goal:
-            page += 1
-        most = max(most, row[page_offsets[page]] - before)
-    chunks[n_chunks] = n_pages
-    return most
+    n = np.int32(min(x * (1.0 / _LOG_2_HIGH) + 0.5, 1099.0))
+    r = (n * _LOG_2_HIGH - x) + n * _LOG_2_LOW
+    r2 = r * r
+    r4 = r2 * r2
+    low = (1.0 + r) + (_E2 + _E3 * r) * r2
+    mid = (_E4 + _E5 * r) + (_E6 + _E7 * r) * r2
+    high = (_E8 + _E9 * r) + (_E10 + _E11 * r) * r2 + (_E12 + _E13 * r) * r4
+    return (low + (mid + high * r4) * r4) * _HALVES[np.uint32(n)]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rank_page(start, end, score, sigma, document, discounts, order, x, e, discount):  # type: ignore[no-untyped-def]
-    """Note x, e and the discount of the rank for each entry of a page; returns whether x is wide.
+def _inverse(curve):  # type: ignore[no-untyped-def]
+    inverse = np.empty(len(curve))
+    for k in range(len(curve)):
+        inverse[k] = 1.0 / curve[k]
+    return inverse
 
-    ``order`` holds the entries of the page as they were ordered the last time, by which an almost
-    sorted page is sorted in one sweep; entries with equal scores stand in the order of the page.
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sort_page(first, lane, lanes, size, x, order, discounts, discount):  # type: ignore[no-untyped-def]
+    """Note the discount of each slot's rank for the page in a lane; returns its extreme scores.
+
+    ``order`` holds the slots of the page as they were ordered the last time, by which an almost
+    sorted page is sorted in one sweep; slots with equal scores stand in the order of the page.
     """
     one = np.uint64(1)
-    for k in range(start, end):
-        x[k] = score[document[k]]
-    for k in range(start + one, end):
-        entry = order[k]
-        value = x[entry]
+    for k in range(one, size):
+        slot = order[k]
+        value = x[slot * lanes + lane]
         at = np.uint64(k)
-        while at > start:
+        while at > np.uint64(0):
             other = order[at - one]
-            above = x[other]
-            if above > value or (above == value and other < entry):
+            above = x[other * lanes + lane]
+            if above > value or (above == value and other < slot):
                 break
             order[at] = other
             at -= one
-        order[at] = entry
-    highest = x[order[start]]
-    lowest = x[order[end - one]]
-    for k in range(start, end):
-        discount[order[k]] = discounts[k - start]
-        x[k] = sigma * (x[k] - highest)
-        e[k] = exp(x[k])
-    return sigma * (highest - lowest) > _WIDE
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _smaller_and_larger(start, end, first, wide, row, lower, x, e, small, large):  # type: ignore[no-untyped-def]
-    """For each pair of a page two numbers whose ratio is exp(-|x_a - x_b|)."""
-    one = np.uint64(1)
-    for a in range(start, end):
-        for k in range(np.uint64(row[a]), np.uint64(row[a + one])):
-            b = lower[k]
-            if wide:
-                small[k - first] = exp(-abs(x[a] - x[b]))
-                large[k - first] = 1.0
-            else:
-                small[k - first] = min(e[a], e[b])
-                large[k - first] = max(e[a], e[b])
+        order[at] = slot
+    for k in range(size):
+        discount[first + order[k] * lanes + lane] = discounts[k]
+    return x[order[0] * lanes + lane], x[order[size - one] * lanes + lane]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _logs(small, large, n):  # type: ignore[no-untyped-def]
-    """log(1 + small / large) in the place of ``small``; a plain loop, which the compiler widens."""
-    for k in range(n):
-        small[k] = _log_of_one_plus(small[k], large[k])
+def _rank_bundle(  # type: ignore[no-untyped-def]
+    score, sigma, first, lanes, n_slots, size, document, discounts, order, x, e, discount, highest
+):
+    """Note x, e and the discount of the rank in each cell; returns whether any page's x is wide.
+
+    ``x`` is for this bundle alone: it begins with the bundle's first cell.
+    """
+    for k in range(n_slots * lanes):
+        x[k] = score[document[first + k]]
+    wide = False
+    for lane in range(lanes):
+        n = np.uint64(size[lane])
+        own = order[first + lane * n_slots : first + (lane + np.uint64(1)) * n_slots]
+        highest[lane], lowest = _sort_page(first, lane, lanes, n, x, own, discounts, discount)
+        wide |= sigma * (highest[lane] - lowest) > _WIDE
+        # Below the end of a page nothing has a weight; any number will do that stays finite.
+        for slot in range(n, n_slots):
+            x[slot * lanes + lane] = highest[lane]
+            discount[first + slot * lanes + lane] = 0.0
+    for slot in range(n_slots):
+        for lane in range(lanes):
+            k = slot * lanes + lane
+            below = sigma * (highest[lane] - x[k])
+            x[k] = -below
+            e[first + k] = _exp_of_minus(below)
+    return wide
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _sum_losses(  # type: ignore[no-untyped-def]
-    start, end, first, row, lower, w_down, w_up, logs, x, discount, inverse_plus, inverse_minus,
-    entry_plus, entry_minus,
-):  # fmt: skip
-    """Sum L_ij / t_minus[j] to the entry i and L_ij / t_plus[i] to the entry j."""
-    one = np.uint64(1)
-    for a in range(start, end):
-        x_a, discount_a = x[a], discount[a]
-        plus_a, minus_a = inverse_plus[a], inverse_minus[a]
-        sum_plus, sum_minus = 0.0, 0.0
-        for k in range(np.uint64(row[a]), np.uint64(row[a + one])):
-            b = lower[k]
-            gap = x_a - x[b]
-            delta = abs(discount_a - discount[b])
-            # log(1 + exp(-gap)) = log(1 + exp(-|gap|)) + max(-gap, 0): never an overflow.
-            loss_down = (logs[k - first] + max(-gap, 0.0)) * delta * w_down[k]
-            loss_up = (logs[k - first] + max(gap, 0.0)) * delta * w_up[k]
-            sum_plus += loss_down * inverse_minus[b]
-            sum_minus += loss_up * inverse_plus[b]
-            entry_minus[b] += loss_down * plus_a
-            entry_plus[b] += loss_up * minus_a
-        entry_plus[a] += sum_plus
-        entry_minus[a] += sum_minus
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath=_FAST)
+def _pair_losses(lanes, wide, first, a, b, k, w_down, w_up, x, e, discount):  # type: ignore[no-untyped-def]
+    """The sum of a pair's losses over the lanes: upper over lower, and lower over upper."""
+    loss_down, loss_up = 0.0, 0.0
+    for lane in range(lanes):
+        gap = x[a - first + lane] - x[b - first + lane]
+        e_a, e_b = e[a + lane], e[b + lane]
+        if wide:
+            log = _log_of_one_plus(exp(-abs(gap)), 1.0)
+        else:
+            log = _log_of_one_plus(min(e_a, e_b), max(e_a, e_b))
+        delta = abs(discount[a + lane] - discount[b + lane])
+        # log(1 + exp(-gap)) = log(1 + exp(-|gap|)) + max(-gap, 0): never an overflow.
+        loss_down += (log + max(-gap, 0.0)) * delta * w_down[k + lane]
+        loss_up += (log + max(gap, 0.0)) * delta * w_up[k + lane]
+    return loss_down, loss_up
 
 
-@njit(cache=True, nogil=True, parallel=True, error_model="numpy")
+@njit(cache=True, nogil=True, parallel=True, error_model="numpy", fastmath=_FAST)
 def rank_and_sum_losses(  # type: ignore[no-untyped-def]
-    score, sigma, with_losses, chunks, most_pairs, page_offsets, document, position, discounts,
-    row, lower, w_down, w_up, t_plus, t_minus, order, x, e, discount, wide,
-    inverse_plus, inverse_minus, entry_plus, entry_minus, chunk_plus, chunk_minus,
+    score, sigma, with_losses, chunks, lanes, pages, size, slots, position, cells, document, pairs,
+    upper, lower, weights, w_down, w_up, most_cells, t_plus, t_minus, discounts, order, e, discount,
+    wide, chunk_plus, chunk_minus, loss_plus, loss_minus,
 ):  # fmt: skip
-    """Order every page by score; sum the losses per position into one row per chunk."""
+    """Order every page by score; sum the losses per position, first into one row per chunk.
+
+    loss_plus[i] sums L_ij / t_minus[j], loss_minus[j] sums L_ij / t_plus[i].
+    """
+    inverse_plus, inverse_minus = _inverse(t_plus), _inverse(t_minus)
     for c in prange(len(chunks) - 1):
-        small = np.empty(most_pairs if with_losses else 0)
-        large = np.empty(most_pairs if with_losses else 0)
-        start, end = np.uint64(page_offsets[chunks[c]]), np.uint64(page_offsets[chunks[c + 1]])
-        first = np.uint64(row[start])
-        for page in range(chunks[c], chunks[c + 1]):
-            top, bottom = np.uint64(page_offsets[page]), np.uint64(page_offsets[page + 1])
-            wide[page] = _rank_page(
-                top, bottom, score, sigma, document, discounts, order, x, e, discount
-            )
-            if with_losses:
-                _smaller_and_larger(top, bottom, first, wide[page], row, lower, x, e, small, large)
-        if not with_losses:
-            continue
-        _logs(small, large, row[end] - row[start])
-        for k in range(start, end):
-            inverse_plus[k] = 1.0 / t_plus[position[k]]
-            inverse_minus[k] = 1.0 / t_minus[position[k]]
-            entry_plus[k] = 0.0
-            entry_minus[k] = 0.0
-        _sum_losses(
-            start, end, first, row, lower, w_down, w_up, small, x, discount, inverse_plus,
-            inverse_minus, entry_plus, entry_minus,
-        )  # fmt: skip
-        chunk_plus[c, :] = 0.0
-        chunk_minus[c, :] = 0.0
-        for k in range(start, end):
-            chunk_plus[c, position[k]] += entry_plus[k]
-            chunk_minus[c, position[k]] += entry_minus[k]
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _sum_page_gradients(  # type: ignore[no-untyped-def]
-    start, end, sigma, wide, row, lower, w_down, w_up, x, e, discount, inverse_plus, inverse_minus,
-    gradient, hessian,
-):  # fmt: skip
-    """Sum lambda_ij and its derivative, divided by t_plus[i] * t_minus[j], to both entries."""
-    one = np.uint64(1)
-    for a in range(start, end):
-        discount_a = discount[a]
-        plus_a, minus_a = inverse_plus[a], inverse_minus[a]
-        sum_gradient, sum_hessian = 0.0, 0.0
-        for k in range(np.uint64(row[a]), np.uint64(row[a + one])):
-            b = lower[k]
-            if wide:
-                gap = x[a] - x[b]
-                e_a, e_b = exp(min(gap, 0.0)), exp(min(-gap, 0.0))
-            else:
-                e_a, e_b = e[a], e[b]
-            # sigma times the chance the model gives to the lower entry being the better one, which
-            # is 1 / (1 + exp(x_a - x_b)), and to the upper one.
-            share = sigma / (e_a + e_b)
-            lower_wins, upper_wins = e_b * share, e_a * share
-            delta = abs(discount_a - discount[b])
-            down = delta * w_down[k] * plus_a * inverse_minus[b]
-            up = delta * w_up[k] * minus_a * inverse_plus[b]
-            lambda_ab = up * upper_wins - down * lower_wins
-            curvature = lower_wins * upper_wins * (down + up)
-            sum_gradient += lambda_ab
-            sum_hessian += curvature
-            gradient[b] -= lambda_ab
-            hessian[b] += curvature
-        gradient[a] += sum_gradient
-        hessian[a] += sum_hessian
-
-
-@njit(cache=True, nogil=True, parallel=True, error_model="numpy")
-def sum_gradients(  # type: ignore[no-untyped-def]
-    sigma, chunks, page_offsets, position, row, lower, w_down, w_up, t_plus, t_minus, x, e,
-    discount, wide, inverse_plus, inverse_minus, gradient, hessian,
-):  # fmt: skip
-    """The adjusted lambda gradient of every entry, and its second derivative."""
-    for c in prange(len(chunks) - 1):
-        for page in range(chunks[c], chunks[c + 1]):
-            start, end = np.uint64(page_offsets[page]), np.uint64(page_offsets[page + 1])
-            for k in range(start, end):
-                inverse_plus[k] = 1.0 / t_plus[position[k]]
-                inverse_minus[k] = 1.0 / t_minus[position[k]]
-                gradient[k] = 0.0
-                hessian[k] = 0.0
-            _sum_page_gradients(
-                start, end, sigma, wide[page], row, lower, w_down, w_up, x, e, discount,
-                inverse_plus, inverse_minus, gradient, hessian,
+        highest, x = np.empty(LANES), np.empty(most_cells)
+        plus, minus = chunk_plus[c], chunk_minus[c]
+        plus[:] = 0.0
+        minus[:] = 0.0
+        for bundle in range(chunks[c], chunks[c + 1]):
+            m, cell, slot = np.uint64(lanes[bundle]), np.uint64(cells[bundle]), slots[bundle]
+            own = size[pages[bundle] : pages[bundle + 1]]
+            n_slots = np.uint64(slots[bundle + 1] - slot)
+            is_wide = _rank_bundle(
+                score, sigma, cell, m, n_slots, own, document, discounts, order, x, e, discount,
+                highest,
             )  # fmt: skip
+            wide[bundle] = is_wide
+            if not with_losses:
+                continue
+            k = np.uint64(weights[bundle])
+            for pair in range(np.uint64(pairs[bundle]), np.uint64(pairs[bundle + 1])):
+                a, b = np.uint64(upper[pair]), np.uint64(lower[pair])
+                cell_a, cell_b = cell + a * m, cell + b * m
+                if is_wide:
+                    down, up = _pair_losses(
+                        m, True, cell, cell_a, cell_b, k, w_down, w_up, x, e, discount
+                    )
+                else:
+                    down, up = _pair_losses(
+                        m, False, cell, cell_a, cell_b, k, w_down, w_up, x, e, discount
+                    )
+                at_a, at_b = position[np.uint64(slot) + a], position[np.uint64(slot) + b]
+                plus[at_a] += down * inverse_minus[at_b]
+                minus[at_b] += down * inverse_plus[at_a]
+                plus[at_b] += up * inverse_minus[at_a]
+                minus[at_a] += up * inverse_plus[at_b]
+                k += m
+    loss_plus[:] = 0.0
+    loss_minus[:] = 0.0
+    for c in range(len(chunks) - 1):
+        for at in range(len(loss_plus)):
+            loss_plus[at] += chunk_plus[c, at]
+            loss_minus[at] += chunk_minus[c, at]
+
+
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath=_FAST)
+def _pair_gradients(  # type: ignore[no-untyped-def]
+    score, document, lanes, wide, a, b, k, sigma, by_down, by_up, w_down, w_up, e, discount,
+    lambdas, curvatures,
+):  # fmt: skip
+    """Lambda of a pair and its derivative in each lane, for the upper result."""
+    for lane in range(lanes):
+        if wide:
+            gap = sigma * (score[document[a + lane]] - score[document[b + lane]])
+            e_a, e_b = exp(min(gap, 0.0)), exp(min(-gap, 0.0))
+        else:
+            e_a, e_b = e[a + lane], e[b + lane]
+        # sigma times the chance the model gives to the lower result being the better one, which is
+        # 1 / (1 + exp(x_a - x_b)), and to the upper one.
+        share = sigma / (e_a + e_b)
+        lower_wins, upper_wins = e_b * share, e_a * share
+        delta = abs(discount[a + lane] - discount[b + lane])
+        down = delta * w_down[k + lane] * by_down
+        up = delta * w_up[k + lane] * by_up
+        lambdas[lane] = up * upper_wins - down * lower_wins
+        curvatures[lane] = lower_wins * upper_wins * (down + up)
+
+
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath=_FAST)
+def _add(lanes, at, values, sums):  # type: ignore[no-untyped-def]
+    for lane in range(lanes):
+        sums[at + lane] += values[lane]
+
+
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath=_FAST)
+def _subtract(lanes, at, values, sums):  # type: ignore[no-untyped-def]
+    for lane in range(lanes):
+        sums[at + lane] -= values[lane]
+
+
+@njit(cache=True, nogil=True, parallel=True, error_model="numpy", fastmath=_FAST)
+def sum_gradients(  # type: ignore[no-untyped-def]
+    score, sigma, chunks, lanes, slots, position, cells, document, pairs, upper, lower, weights,
+    w_down, w_up, t_plus, t_minus, e, discount, wide, gradient, hessian,
+):  # fmt: skip
+    """The adjusted lambda gradient of every cell, and its second derivative."""
+    inverse_plus, inverse_minus = _inverse(t_plus), _inverse(t_minus)
+    for c in prange(len(chunks) - 1):
+        lambdas, curvatures = np.empty(LANES), np.empty(LANES)
+        for bundle in range(chunks[c], chunks[c + 1]):
+            m, cell, slot = np.uint64(lanes[bundle]), np.uint64(cells[bundle]), slots[bundle]
+            gradient[cell : np.uint64(cells[bundle + 1])] = 0.0
+            hessian[cell : np.uint64(cells[bundle + 1])] = 0.0
+            k = np.uint64(weights[bundle])
+            for pair in range(np.uint64(pairs[bundle]), np.uint64(pairs[bundle + 1])):
+                a, b = np.uint64(upper[pair]), np.uint64(lower[pair])
+                at_a, at_b = position[np.uint64(slot) + a], position[np.uint64(slot) + b]
+                by_down = inverse_plus[at_a] * inverse_minus[at_b]
+                by_up = inverse_minus[at_a] * inverse_plus[at_b]
+                cell_a, cell_b = cell + a * m, cell + b * m
+                if wide[bundle]:
+                    _pair_gradients(
+                        score, document, m, True, cell_a, cell_b, k, sigma, by_down, by_up,
+                        w_down, w_up, e, discount, lambdas, curvatures,
+                    )  # fmt: skip
+                else:
+                    _pair_gradients(
+                        score, document, m, False, cell_a, cell_b, k, sigma, by_down, by_up,
+                        w_down, w_up, e, discount, lambdas, curvatures,
+                    )  # fmt: skip
+                _add(m, cell_a, lambdas, gradient)
+                _subtract(m, cell_b, lambdas, gradient)
+                _add(m, cell_a, curvatures, hessian)
+                _add(m, cell_b, curvatures, hessian)
+                k += m
 
 
 @njit(cache=True, nogil=True)
-def entries_to_documents(document, gradient, hessian, document_gradient, document_hessian):  # type: ignore[no-untyped-def]
-    """Add up what a document collected on all the places where it stands, in their order.
-
-    A single sweep on one thread: it costs a tenth of the loops over pairs.
-    """
+def cells_to_documents(document, gradient, hessian, document_gradient, document_hessian):  # type: ignore[no-untyped-def]
+    """Add up what a document collected in all the cells where it stands, in their order."""
     document_gradient[:] = 0.0
     document_hessian[:] = 0.0
     for k in range(np.uint64(len(document))):

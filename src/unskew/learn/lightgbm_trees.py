@@ -106,6 +106,7 @@ class LightGBMGrower:
             return "score", 0.0, True
 
         self._booster.eval_train(feval=keep)
+        seen[0].flags.writeable = False
         return seen[0]
 
     def grow(self, gradient: FloatArray, hessian: FloatArray) -> bool:

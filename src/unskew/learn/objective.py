@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +11,13 @@ import numpy.typing as npt
 from unskew.bias.pairwise import LIMIT, updated_curve
 from unskew.bias.position_bias import PositionBias
 from unskew.learn import kernels
-from unskew.log.impressions import IntArray, Pages
+from unskew.learn.bundles import PairTable
+from unskew.log.impressions import Pages
 from unskew.log.statistics import Pairs, discount
 
 __all__ = ["DEBIASED_SIDES", "PairwiseObjective", "threads"]
 
 FloatArray = npt.NDArray[np.float64]
-UintArray = npt.NDArray[np.uint32]
 
 # What each way of learning a bias re-estimates: the clicked side, the unclicked side.
 DEBIASED_SIDES: dict[str | None, tuple[bool, bool]] = {
@@ -28,75 +26,18 @@ DEBIASED_SIDES: dict[str | None, tuple[bool, bool]] = {
     None: (False, False),
 }
 
-# Chunks of pages are cut by the number of pairs, never by the number of threads, so that sums are
-# made in the same order on any machine: small enough for a processor's cache, but not too many.
-_CHUNK_PAIRS = 2048
-_MOST_CHUNKS = 4096
-
-
-@dataclass(frozen=True, eq=False)
-class _PairTable:
-    """The pages that have pairs, cut into chunks, and their pairs with both directions merged.
-
-    The names are those of `unskew.learn.kernels`.
-    """
-
-    chunks: IntArray
-    most_pairs: int
-    page_offsets: IntArray
-    document: UintArray
-    position: UintArray
-    row: IntArray
-    lower: UintArray
-    w_down: FloatArray
-    w_up: FloatArray
-
-    @classmethod
-    def build(cls, pages: Pages, pairs: Pairs, n_positions: int) -> _PairTable:
-        kept = np.flatnonzero(np.diff(pairs.offsets))
-        sizes = np.diff(pages.offsets)[kept]
-        page_offsets = _offsets(sizes)
-        n_entries = int(page_offsets[-1])
-        entry = np.arange(n_entries) + np.repeat(pages.offsets[kept] - page_offsets[:-1], sizes)
-        row = np.zeros(n_entries + 1, dtype=np.int64)
-        lower = np.empty(len(pairs), dtype=np.uint32)
-        w_down, w_up = np.empty((2, len(pairs)))
-        # Pages without pairs take up no room in the pairs, so dropping their offsets is enough.
-        starts = np.append(pairs.offsets[kept], len(pairs))
-        n = kernels.merge_directions(
-            page_offsets, starts, pairs.slot_i, pairs.slot_j, pairs.weight, row, lower, w_down, w_up
-        )
-        n_chunks = max(1, min(n // _CHUNK_PAIRS, _MOST_CHUNKS))
-        chunks = np.zeros(n_chunks + 1, dtype=np.int64)
-        most_pairs = kernels.chunk_pages(page_offsets, row, n_chunks, chunks)
-        return cls(
-            chunks=chunks,
-            most_pairs=most_pairs,
-            page_offsets=page_offsets,
-            document=pages.document[entry].astype(np.uint32),
-            position=(np.minimum(pages.position[entry], n_positions) - 1).astype(np.uint32),
-            row=row,
-            lower=lower[:n].copy(),
-            w_down=w_down[:n].copy(),
-            w_up=w_up[:n].copy(),
-        )
-
-    @property
-    def pairs(self) -> tuple[Any, ...]:
-        """The pairs as the kernels take them."""
-        return self.row, self.lower, self.w_down, self.w_up
-
 
 class _Work:
-    """Room for one number per entry, filled by one kernel and read by the next."""
+    """Room for one number per cell, filled by one kernel and read by the next."""
 
-    def __init__(self, table: _PairTable) -> None:
-        n = len(table.document)
-        self.order = np.arange(n, dtype=np.uint32)
-        self.wide = np.zeros(len(table.page_offsets) - 1, dtype=np.bool_)
-        self.x, self.e, self.discount = np.empty((3, n))
-        self.inverse = np.empty((2, n))
-        self.sums = np.empty((2, n))
+    def __init__(self, table: PairTable, n_positions: int) -> None:
+        n_cells, n_chunks = len(table.document), len(table.chunks) - 1
+        self.order = table.slots_as_shown()
+        self.wide = np.zeros(len(table.lanes), dtype=np.bool_)
+        self.most_cells = int(np.diff(table.cells).max(initial=1))
+        self.e, self.discount = np.empty((2, n_cells))
+        self.chunk_losses = np.empty((2, n_chunks, n_positions))
+        self.cell_sums = np.empty((2, n_cells))
 
 
 class PairwiseObjective:
@@ -133,23 +74,19 @@ class PairwiseObjective:
         self.p = float(p)
         self.sides = sides
         self.n_documents = n_documents
-        self._table = _PairTable.build(pages, pairs, len(bias))
-        self._work = _Work(self._table)
-        longest = np.diff(self._table.page_offsets).max(initial=1)
-        self._discounts = discount(np.arange(1, longest + 1))
-        self._ranked: FloatArray | None = None
+        self._table = PairTable.build(pages, pairs, len(bias))
+        self._work = _Work(self._table, len(bias))
+        self._discounts = discount(np.arange(1, self._table.size.max(initial=1) + 1))
+        self._ranked = np.empty(0)
 
     @property
     def n_pairs(self) -> int:
         """How many distinct pairs there are, the two directions of a pair counted once."""
-        return len(self._table.lower)
+        return self._table.n_pairs
 
     def losses(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
         """``loss_plus`` and ``loss_minus`` per position, for the present bias."""
-        by_chunk = self._rank(score, with_losses=True)
-        # A running sum adds chunk after chunk, always in the same order.
-        loss_plus, loss_minus = np.add.accumulate(by_chunk, axis=1)[:, -1]
-        return loss_plus, loss_minus
+        return self._rank(score, with_losses=True)
 
     def loss(self, score: FloatArray) -> float:
         """The debiased loss over all pairs: sum of L_ij / (t_plus[i] * t_minus[j])."""
@@ -177,29 +114,30 @@ class PairwiseObjective:
     def gradients(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The adjusted lambda gradient of every document, and the second derivative with it."""
         # Losses and gradients of a round are taken at the same scores: the pages are ranked once.
-        if self._ranked is None or not np.array_equal(self._ranked, score):
+        if not (self._ranked is score or np.array_equal(self._ranked, score)):
             self._rank(score, with_losses=False)
         table, work = self._table, self._work
         kernels.sum_gradients(
-            self.sigma, table.chunks, table.page_offsets, table.position, *table.pairs,
-            self.bias.t_plus, self.bias.t_minus, work.x, work.e, work.discount, work.wide,
-            *work.inverse, *work.sums,
+            score, self.sigma, table.chunks, table.lanes, table.slots, table.position, table.cells,
+            table.document, *table.pair_arrays, self.bias.t_plus, self.bias.t_minus, work.e,
+            work.discount, work.wide, *work.cell_sums,
         )  # fmt: skip
         gradient, hessian = np.empty((2, self.n_documents))
-        kernels.entries_to_documents(table.document, *work.sums, gradient, hessian)
+        kernels.cells_to_documents(table.document, *work.cell_sums, gradient, hessian)
         return gradient, hessian
 
-    def _rank(self, score: FloatArray, *, with_losses: bool) -> FloatArray:
+    def _rank(self, score: FloatArray, *, with_losses: bool) -> tuple[FloatArray, FloatArray]:
         table, work = self._table, self._work
-        by_chunk = np.empty((2, len(table.chunks) - 1, len(self.bias)))
+        loss_plus, loss_minus = np.empty((2, len(self.bias)))
         kernels.rank_and_sum_losses(
-            score, self.sigma, with_losses, table.chunks, table.most_pairs, table.page_offsets,
-            table.document, table.position, self._discounts, *table.pairs,
-            self.bias.t_plus, self.bias.t_minus, work.order, work.x, work.e, work.discount,
-            work.wide, *work.inverse, *work.sums, *by_chunk,
+            score, self.sigma, with_losses, table.chunks, table.lanes, table.pages, table.size,
+            table.slots, table.position, table.cells, table.document, *table.pair_arrays,
+            work.most_cells, self.bias.t_plus, self.bias.t_minus, self._discounts, work.order,
+            work.e, work.discount, work.wide, *work.chunk_losses, loss_plus, loss_minus,
         )  # fmt: skip
-        self._ranked = score.copy()
-        return by_chunk
+        # What nobody can change need not be copied.
+        self._ranked = score.copy() if score.flags.writeable else score
+        return loss_plus, loss_minus
 
 
 @contextmanager
@@ -214,7 +152,3 @@ def threads(number: int | None) -> Iterator[None]:
         yield
     finally:
         numba.set_num_threads(before)
-
-
-def _offsets(sizes: npt.NDArray[np.integer]) -> IntArray:
-    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)

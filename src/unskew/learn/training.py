@@ -90,7 +90,8 @@ def train(
                 seen = TrainingRound(
                     number, done_before + n_rounds, objective.bias, watch.metric(rounds)
                 )
-                _show(advance, seen)
+                if show:
+                    _show(advance, seen)
                 asked = [callback(seen) for callback in callbacks]
                 if any(asked) or watch.gives_up(rounds):
                     break
