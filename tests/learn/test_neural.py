@@ -18,6 +18,7 @@ from unskew.bias.position_bias import PositionBias
 from unskew.errors import DataError, MissingDependencyError, StoreError, UsageError
 from unskew.learn.neural import NeuralRanker
 from unskew.learn.pair_losses import PairLosses
+from unskew.learn.validation import LabelValidation
 from unskew.log.features import Features
 from unskew.log.labelled import LabelledData
 from unskew.log.statistics import pair_statistics
@@ -138,6 +139,22 @@ def test_early_stopping_keeps_the_best_epoch(log, labels):
     assert measure == pytest.approx(measures[best - 1])
     with pytest.raises(UsageError, match="early_stopping_rounds needs validation data"):
         NeuralRanker(**options).fit(log)
+
+
+def test_an_earlier_epoch_may_turn_out_the_best(log, labels, monkeypatch):
+    """Once the bias has moved another epoch may be the best one: its network was kept."""
+
+    # Up to the third epoch every epoch is the best yet; then the second one is.
+    def judged(self, bias):
+        n = len(self._ndcg)
+        return np.arange(n) if n < 4 else np.array([0, 3, 2, 1])
+
+    monkeypatch.setattr(LabelValidation, "measures", judged)
+    options = {**QUICK, "n_epochs": 5, "early_stopping_rounds": 2}
+    ranker = NeuralRanker(**options).fit(log, validation=labels)
+    shorter = NeuralRanker(**{**QUICK, "n_epochs": 2}).fit(log)
+    assert ranker.best_epoch_ == 2
+    np.testing.assert_array_equal(ranker.predict(log), shorter.predict(log))
 
 
 def test_gaps_are_imputed_or_refused(log):

@@ -21,7 +21,7 @@ from unskew.learn.pytorch import device_of, pytorch, pytorch_threads
 from unskew.learn.ranker import Ranker
 from unskew.learn.settings import check_settings, seed_of, starting_bias
 from unskew.learn.standardizer import Standardizer
-from unskew.learn.validation import Validation, validation_of
+from unskew.learn.validation import Validation, best_round, validation_of
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
@@ -228,7 +228,8 @@ class NeuralRanker(Ranker):
         biases: list[PositionBias] = []
         losses: list[float] = []
         measures: list[float] = []
-        kept, best = training.network, None
+        networks: list[Any] = []
+        best: int | None = None
         held_out = None if watch is None else self._inputs(watch.features)
         with progress_bar("training", self.n_epochs, show=self.verbose > 0) as advance:
             try:
@@ -237,16 +238,16 @@ class NeuralRanker(Ranker):
                     biases.append(training.bias)
                     note = f"loss {losses[-1]:.4f}"
                     if watch is not None:
-                        measures.append(watch.measure(training.score(held_out), training.bias))
+                        watch.look(training.score(held_out))
+                        measures = watch.measures(training.bias).tolist()
                         note += f"  {watch.name} {measures[-1]:.4f}"
                     advance(1, note)
                     if watch is None or self.early_stopping_rounds is None:
                         continue
-                    sign = 1.0 if watch.higher_is_better else -1.0
-                    best = int(np.argmax(sign * np.array(measures))) + 1
-                    if best == number:
-                        kept = deepcopy(training.network)
-                    elif number - best >= self.early_stopping_rounds:
+                    # As the bias moves, an earlier epoch may turn out to be the best one.
+                    networks.append(deepcopy(training.network).to("cpu"))
+                    best = best_round(watch, np.array(measures))
+                    if number - best >= self.early_stopping_rounds:
                         break
             except KeyboardInterrupt:
                 if not biases:
@@ -257,6 +258,7 @@ class NeuralRanker(Ranker):
                     stacklevel=4,
                 )
         last = best or len(biases)
+        kept = training.network if best is None else networks[best - 1]
         self.network_ = kept.to("cpu").eval()
         self.position_bias_ = biases[last - 1]
         self.bias_history_ = BiasHistory.of(biases[:last], n_positions=len(training.bias))

@@ -129,9 +129,7 @@ class NeuralTraining:
         if self.settings.dual:
             self.bias = bias_of_logits(self._logit)
         elif self._pairs is not None and any(self.settings.sides):
-            score = self.score(self._values)
-            gap = score[self._pairs.document_i] - score[self._pairs.document_j]
-            loss = np.logaddexp(0.0, -self.settings.sigma * gap)
+            loss = self._pairs.logistic(self.score(self._values), self.settings.sigma)
             self.bias = self._pairs.reestimated(
                 loss, self.bias, p=self.settings.p, sides=self.settings.sides
             )

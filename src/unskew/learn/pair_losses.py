@@ -42,12 +42,21 @@ class PairLosses:
         """W_ij / (t_plus[i] * t_minus[j])."""
         return self.weight / (bias.t_plus[self.position_i] * bias.t_minus[self.position_j])
 
+    def logistic(self, score: FloatArray, sigma: float) -> FloatArray:
+        """The loss of each pair, without its weight: log(1 + exp(-sigma * (score_i - score_j)))."""
+        gap = score[self.document_i] - score[self.document_j]
+        return np.logaddexp(0.0, -sigma * gap)
+
+    def by_clicked_position(self, values: FloatArray, n_positions: int) -> FloatArray:
+        """The sum of these values of the pairs, for each position of the clicked result."""
+        return _sums(self.position_i, values, n_positions)
+
     def reestimated(
         self, loss: FloatArray, bias: PositionBias, *, p: float, sides: tuple[bool, bool]
     ) -> PositionBias:
         """The closed form of Pairwise Debiasing for the loss of each pair (without its weight)."""
         weighted = loss * self.weight
-        loss_plus = _sums(self.position_i, weighted / bias.t_minus[self.position_j], len(bias))
+        loss_plus = self.by_clicked_position(weighted / bias.t_minus[self.position_j], len(bias))
         loss_minus = _sums(self.position_j, weighted / bias.t_plus[self.position_i], len(bias))
         return PositionBias(
             updated_curve(loss_plus, bias.t_plus, p) if sides[0] else bias.t_plus,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from unskew.bias.position_bias import PositionBias
 from unskew.learn.boosters import Grower
 from unskew.learn.objective import PairwiseObjective
-from unskew.learn.validation import Validation
+from unskew.learn.validation import Validation, best_round
 from unskew.progress import Advance, progress_bar
 
 __all__ = ["Callback", "Rounds", "TrainingRound", "train"]
@@ -136,10 +136,11 @@ class _Watch:
             for earlier in range(self._done_before):
                 self._score += self._grower.one_tree(values, earlier)
         self._score += self._grower.one_tree(values, number - 1)
-        rounds.measures.append(self._validation.measure(self._score, bias))
+        self._validation.look(self._score)
+        measures = self._validation.measures(bias)
+        rounds.measures = measures.tolist()
         if self._patience is not None:
-            sign = 1.0 if self._validation.higher_is_better else -1.0
-            rounds.best = int(np.argmax(sign * np.array(rounds.measures))) + 1
+            rounds.best = best_round(self._validation, measures)
 
     def metric(self, rounds: Rounds) -> tuple[str, float] | None:
         """The last measure with its name."""

@@ -10,26 +10,36 @@ import numpy.typing as npt
 from unskew.bias.position_bias import PositionBias
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.metrics import METRICS, rank_queries
-from unskew.learn.objective import PairwiseObjective
+from unskew.learn.pair_losses import PairLosses
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.log.statistics import pair_statistics
 
-__all__ = ["ClickValidation", "LabelValidation", "Validation", "mean_ndcg", "validation_of"]
+__all__ = [
+    "ClickValidation",
+    "LabelValidation",
+    "Validation",
+    "best_round",
+    "mean_ndcg",
+    "validation_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
 
 class Validation(Protocol):
-    """Held-out rows, and one number that says how well they are ranked."""
+    """Held-out rows, and how well each round of training ranked them."""
 
     name: str
     higher_is_better: bool
     features: Features
 
-    def measure(self, score: FloatArray, bias: PositionBias) -> float:
-        """The quality of these scores of the held-out rows, given the present bias."""
+    def look(self, score: FloatArray) -> None:
+        """Note the scores of the held-out rows after one more round."""
+
+    def measures(self, bias: PositionBias) -> FloatArray:
+        """The quality of every round so far, all of them judged with this bias."""
 
 
 def mean_ndcg(
@@ -53,17 +63,29 @@ class LabelValidation:
         self.name = f"ndcg@{k}"
         self.features = data.features
         self._data, self._k = data, k
+        self._ndcg: list[float] = []
 
-    def measure(self, score: FloatArray, bias: PositionBias) -> float:
-        """Mean NDCG@k."""
-        return mean_ndcg(score, self._data.relevance, self._data.offsets, self._k)
+    def look(self, score: FloatArray) -> None:
+        """Note the mean NDCG@k of one more round."""
+        self._ndcg.append(mean_ndcg(score, self._data.relevance, self._data.offsets, self._k))
+
+    def measures(self, bias: PositionBias) -> FloatArray:
+        """Mean NDCG@k of every round; labels know no bias."""
+        return np.array(self._ndcg)
 
 
 class ClickValidation:
-    """The debiased pairwise loss on held-out clicks: a mean over pairs by their debiased weight.
+    """The debiased pairwise loss on held-out clicks, log(1 + exp(-sigma * gap)) in the mean.
 
-    Only the clicked side is debiased. Once trees know the training pages by heart, `t_minus` sinks at
-    low positions; weighted by it, the held-out loss would go on falling while the ranking gets worse.
+    Rounds can only be compared by a yardstick that is the same for all of them:
+
+    - The bias moves while it is learned. So of every round the losses are kept by the position of
+      the click, without any bias, and all rounds are judged by one bias, the latest.
+    - Pairs are not weighted by their NDCG difference, which follows the ranks of the round: the
+      better a clicked result is ranked, the more its pairs would count, and the loss would rise.
+    - Only the clicked side is debiased. Once trees know the training pages by heart, `t_minus` sinks
+      at low positions; weighted by it, the held-out loss would go on falling while the ranking gets
+      worse.
     """
 
     higher_is_better = False
@@ -74,20 +96,26 @@ class ClickValidation:
         if not len(pairs):
             raise DataError("validation clicks hold no pair of a clicked and an unclicked result")
         self.features = data.features
-        self._objective = PairwiseObjective(
-            data.pages, pairs, n_documents=len(data.documents),
-            bias=PositionBias.none(n_positions), sigma=sigma,
-        )  # fmt: skip
-        position = np.minimum(data.pages.position, n_positions) - 1
-        start = np.repeat(data.pages.offsets[:-1], np.diff(pairs.offsets))
-        self._mass = np.bincount(
-            position[start + pairs.slot_i], weights=pairs.weight, minlength=n_positions
-        )
+        self._pairs = PairLosses.of(data.pages, pairs, n_positions)
+        self._n_positions, self._sigma = n_positions, sigma
+        self._mass = self._pairs.by_clicked_position(self._pairs.weight, n_positions)
+        self._losses: list[FloatArray] = []
 
-    def measure(self, score: FloatArray, bias: PositionBias) -> float:
-        """The weighted mean of the loss: biases that fall all together must not raise it."""
-        self._objective.bias = PositionBias(bias.t_plus, np.ones(len(bias)))
-        return self._objective.loss(score) / float(np.sum(self._mass / bias.t_plus))
+    def look(self, score: FloatArray) -> None:
+        """Note the losses of one more round."""
+        losses = self._pairs.logistic(score, self._sigma) * self._pairs.weight
+        self._losses.append(self._pairs.by_clicked_position(losses, self._n_positions))
+
+    def measures(self, bias: PositionBias) -> FloatArray:
+        """The weighted mean of each round's loss: biases that fall all together must not raise it."""
+        weight = 1.0 / bias.t_plus
+        mean: FloatArray = np.array(self._losses) @ weight / (self._mass @ weight)
+        return mean
+
+
+def best_round(validation: Validation, measures: FloatArray) -> int:
+    """The number of the best round, counted from 1; of equal ones the first."""
+    return int(np.argmax(measures if validation.higher_is_better else -measures)) + 1
 
 
 def validation_of(
