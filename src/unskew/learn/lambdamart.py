@@ -88,7 +88,8 @@ class UnbiasedLambdaMART(Ranker):
     bias_history_
         Both curves after every round.
     validation_history_
-        The validation measure after every round, empty without validation data.
+        The validation measure of every round, empty without validation data. Clicks judge all
+        rounds by the bias of the last one trained.
     best_round_
         The round that early stopping kept, counted from 1, or None.
     trees_

@@ -91,7 +91,8 @@ class NeuralRanker(Ranker):
     loss_history_
         The mean training loss of every epoch, by weight.
     validation_history_, best_epoch_
-        The validation measure after every epoch, and the epoch that early stopping kept, or None.
+        The validation measure of every epoch (clicks judge all by the bias of the last one
+        trained), and the epoch that early stopping kept, or None.
 
     """
 
