@@ -2,8 +2,8 @@
 
 Two passes make one round. `rank_and_sum_losses` orders every page by score and sums the losses
 per position, from which the biases of the round follow. `sum_gradients` sums first and second
-derivatives per place on a page, weighted with those biases; `cells_to_documents` adds up the
-places of a document. `reference.py` says the same in the paper's words.
+derivatives per place on a page, weighted with those biases, and adds up the places of a document.
+`reference.py` says the same in the paper's words.
 
 The arrays are those of `unskew.learn.bundles.PairTable`: a loop over the lanes of a pair reads
 neighbours in memory, which the compiler turns into instructions on several pages at once.
@@ -28,7 +28,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 
 from unskew.learn.bundles import LANES
 
-__all__ = ["cells_to_documents", "rank_and_sum_losses", "sum_gradients"]
+__all__ = ["rank_and_sum_losses", "sum_gradients"]
 
 # Lets the compiler fuse multiplications with additions and reorder sums within a loop, always in
 # the same way; infinities and NaN keep their meaning.
@@ -263,9 +263,10 @@ def _subtract(lanes, at, values, sums):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, parallel=True, error_model="numpy", fastmath=_FAST)
 def sum_gradients(  # type: ignore[no-untyped-def]
     score, sigma, chunks, lanes, slots, position, cells, document, pairs, upper, lower, weights,
-    w_down, w_up, t_plus, t_minus, e, discount, wide, gradient, hessian,
+    w_down, w_up, t_plus, t_minus, e, discount, wide, gradient, hessian, document_gradient,
+    document_hessian,
 ):  # fmt: skip
-    """The adjusted lambda gradient of every cell, and its second derivative."""
+    """The adjusted lambda gradient of every cell and document, and its second derivative."""
     inverse_plus, inverse_minus = _inverse(t_plus), _inverse(t_minus)
     for c in prange(len(chunks) - 1):
         lambdas, curvatures = np.empty(LANES), np.empty(LANES)
@@ -295,13 +296,7 @@ def sum_gradients(  # type: ignore[no-untyped-def]
                 _add(m, cell_a, curvatures, hessian)
                 _add(m, cell_b, curvatures, hessian)
                 k += m
-
-
-@njit(cache=True, nogil=True)
-def cells_to_documents(document, gradient, hessian, document_gradient, document_hessian):  # type: ignore[no-untyped-def]
-    """Add up what a document collected in all the cells where it stands, in their order."""
-    document_gradient[:] = 0.0
-    document_hessian[:] = 0.0
-    for k in range(np.uint64(len(document))):
-        document_gradient[document[k]] += gradient[k]
-        document_hessian[document[k]] += hessian[k]
+    # On one thread: a document may stand in cells of several chunks.
+    for at in range(np.uint64(len(document))):
+        document_gradient[document[at]] += gradient[at]
+        document_hessian[document[at]] += hessian[at]

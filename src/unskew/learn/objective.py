@@ -117,13 +117,12 @@ class PairwiseObjective:
         if not (self._ranked is score or np.array_equal(self._ranked, score)):
             self._rank(score, with_losses=False)
         table, work = self._table, self._work
+        gradient, hessian = np.zeros((2, self.n_documents))
         kernels.sum_gradients(
             score, self.sigma, table.chunks, table.lanes, table.slots, table.position, table.cells,
             table.document, *table.pair_arrays, self.bias.t_plus, self.bias.t_minus, work.e,
-            work.discount, work.wide, *work.cell_sums,
+            work.discount, work.wide, *work.cell_sums, gradient, hessian,
         )  # fmt: skip
-        gradient, hessian = np.empty((2, self.n_documents))
-        kernels.cells_to_documents(table.document, *work.cell_sums, gradient, hessian)
         return gradient, hessian
 
     def _rank(self, score: FloatArray, *, with_losses: bool) -> tuple[FloatArray, FloatArray]:
