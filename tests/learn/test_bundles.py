@@ -95,6 +95,13 @@ def test_shorter_pages_join_longer_ones():
     assert table.size.tolist() == [3, 4, 5]
 
 
+def test_much_shorter_pages_stay_apart():
+    """A page more than twice as long would leave most of the other's lane empty."""
+    _, table = table_of([one_click(0, n=n, query=n) for n in (3, 6, 7)])
+    assert table.lanes.tolist() == [2, 1]
+    assert len(table.document) == 2 * 6 + 7
+
+
 @pytest.mark.parametrize("position", [(1, 2, 4), (2, 3, 4)])
 def test_other_positions_stay_apart(position):
     """A page with a gap has a bias of its own at that slot: it is in no bundle of pages without."""

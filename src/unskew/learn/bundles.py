@@ -285,18 +285,18 @@ def _bundle(  # type: ignore[no-untyped-def]
             start, end = offsets[page], offsets[page + 1]
             n_own = end - start
             joins = False
-            if 0 < lanes < LANES and sizes[order[at - 1]] <= sizes[page]:
-                joins = _same_positions(
-                    position, pages_from[at - 1], pages_from[at], sizes[order[at - 1]]
-                )
+            # Pages come sorted by size, and those below half the length would be mostly empty cells.
+            shortest, longest = sizes[order[first[n_bundles]]], sizes[order[at - 1]]
+            if 0 < lanes < LANES and longest <= sizes[page] <= 2 * shortest:
+                joins = _same_positions(position, pages_from[at - 1], pages_from[at], longest)
             if joins:
                 n_new = _join(
                     now_upper, now_lower, n_now, upper, lower, start, end, new_upper, new_lower
                 )
-                apart = n_now * (_LANES_TO_BEGIN + lanes) + n_own * (_LANES_TO_BEGIN + 1)
-                joins = n_new * (_LANES_TO_BEGIN + lanes + 1) <= apart and n_new * (
-                    lanes + 1
-                ) <= _MOST_CELLS * (in_pages + n_own)
+                work_apart = n_now * (_LANES_TO_BEGIN + lanes) + n_own * (_LANES_TO_BEGIN + 1)
+                work_together = n_new * (_LANES_TO_BEGIN + lanes + 1)
+                n_cells, most_cells = n_new * (lanes + 1), _MOST_CELLS * (in_pages + n_own)
+                joins = work_together <= work_apart and n_cells <= most_cells
             if joins:
                 now_upper, new_upper = new_upper, now_upper
                 now_lower, new_lower = new_lower, now_lower
