@@ -297,6 +297,8 @@ def sum_gradients(  # type: ignore[no-untyped-def]
                 _add(m, cell_b, curvatures, hessian)
                 k += m
     # On one thread: a document may stand in cells of several chunks.
+    document_gradient[:] = 0.0
+    document_hessian[:] = 0.0
     for at in range(np.uint64(len(document))):
         document_gradient[document[at]] += gradient[at]
         document_hessian[document[at]] += hessian[at]

@@ -117,7 +117,7 @@ class PairwiseObjective:
         if not (self._ranked is score or np.array_equal(self._ranked, score)):
             self._rank(score, with_losses=False)
         table, work = self._table, self._work
-        gradient, hessian = np.zeros((2, self.n_documents))
+        gradient, hessian = np.empty((2, self.n_documents))
         kernels.sum_gradients(
             score, self.sigma, table.chunks, table.lanes, table.slots, table.position, table.cells,
             table.document, *table.pair_arrays, self.bias.t_plus, self.bias.t_minus, work.e,
