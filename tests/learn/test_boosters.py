@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from unskew.errors import MissingDependencyError, StoreError, UsageError
+from unskew.learn import lightgbm_trees
 from unskew.learn.boosters import TreeSettings, library
 from unskew.log.features import Features
 
@@ -43,6 +44,29 @@ def test_both_libraries_keep_the_protocol(name, tmp_path):
     trees.write(tmp_path / library(name).file_name)
     again = library(name).read(tmp_path / library(name).file_name)
     np.testing.assert_array_equal(again.predict(values), trees.predict(values))
+
+
+@pytest.mark.parametrize("continued", [False, True])
+def test_columns_and_rows_grow_the_same_trees(continued, monkeypatch):
+    """LightGBM gets columns of few rows and the rows of many: with gaps and categories, bit for bit."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(500, 4))
+    values[:, 1] = rng.integers(0, 5, size=500)
+    values[rng.random((500, 4)) < 0.1] = np.nan
+    features = Features(values, ("a", "b", "c", "d"), {"b": tuple("vwxyz")})
+    target = np.nan_to_num(values[:, 0]) + 5.0 * (values[:, 1] == 2)
+
+    def trees(before=None):
+        grower = library("lightgbm").start(features, SETTINGS, before)
+        for _ in range(5):
+            assert grower.grow(grower.score - target, np.ones(500))
+        return grower.finish(5 if before is None else 10)
+
+    before = trees() if continued else None
+    by_columns = trees(before).raw.model_to_string()
+    monkeypatch.setattr(lightgbm_trees, "_MOST_ROWS_COPIED", 499)
+    assert trees(before).raw.model_to_string() == by_columns
+    assert "num_cat=1" in by_columns
 
 
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
