@@ -203,14 +203,9 @@ def rank_and_sum_losses(  # type: ignore[no-untyped-def]
             for pair in range(np.uint64(pairs[bundle]), np.uint64(pairs[bundle + 1])):
                 a, b = np.uint64(upper[pair]), np.uint64(lower[pair])
                 cell_a, cell_b = cell + a * m, cell + b * m
-                if is_wide:
-                    down, up = _pair_losses(
-                        m, True, cell, cell_a, cell_b, k, w_down, w_up, x, e, discount
-                    )
-                else:
-                    down, up = _pair_losses(
-                        m, False, cell, cell_a, cell_b, k, w_down, w_up, x, e, discount
-                    )
+                down, up = _pair_losses(
+                    m, is_wide, cell, cell_a, cell_b, k, w_down, w_up, x, e, discount
+                )
                 at_a, at_b = position[np.uint64(slot) + a], position[np.uint64(slot) + b]
                 plus[at_a] += down * inverse_minus[at_b]
                 minus[at_b] += down * inverse_plus[at_a]
@@ -281,16 +276,10 @@ def sum_gradients(  # type: ignore[no-untyped-def]
                 by_down = inverse_plus[at_a] * inverse_minus[at_b]
                 by_up = inverse_minus[at_a] * inverse_plus[at_b]
                 cell_a, cell_b = cell + a * m, cell + b * m
-                if wide[bundle]:
-                    _pair_gradients(
-                        score, document, m, True, cell_a, cell_b, k, sigma, by_down, by_up,
-                        w_down, w_up, e, discount, lambdas, curvatures,
-                    )  # fmt: skip
-                else:
-                    _pair_gradients(
-                        score, document, m, False, cell_a, cell_b, k, sigma, by_down, by_up,
-                        w_down, w_up, e, discount, lambdas, curvatures,
-                    )  # fmt: skip
+                _pair_gradients(
+                    score, document, m, wide[bundle], cell_a, cell_b, k, sigma, by_down, by_up,
+                    w_down, w_up, e, discount, lambdas, curvatures,
+                )  # fmt: skip
                 _add(m, cell_a, lambdas, gradient)
                 _subtract(m, cell_b, lambdas, gradient)
                 _add(m, cell_a, curvatures, hessian)
