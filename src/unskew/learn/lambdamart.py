@@ -21,8 +21,6 @@ from unskew.learn.ranker import Ranker
 from unskew.learn.ranking import Explanation
 from unskew.learn.settings import check_settings, seed_of, starting_bias
 from unskew.learn.training import Callback, Rounds, train
-from unskew.learn.validation import validation_of
-from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 
@@ -224,13 +222,10 @@ class UnbiasedLambdaMART(Ranker):
     ) -> UnbiasedLambdaMART:
         before = self._continued(init_model)
         objective = self._objective(data, debias, n_positions, before)
-        watch = validation_of(
-            validation, n_positions=len(objective.bias), sigma=self.sigma, k=self.ndcg_at
-        )
-        if watch is not None:
-            watch.features = Features(self._values(watch.features), self.feature_names_)
-        elif self.early_stopping_rounds is not None:
-            raise UsageError("early_stopping_rounds needs validation data: fit(…, validation=…)")
+        watch = self._watch(
+            validation, n_positions=len(objective.bias), sigma=self.sigma, k=self.ndcg_at,
+            patience=self.early_stopping_rounds,
+        )  # fmt: skip
         grower = library(self.booster).start(
             data.features, self._tree_settings(data), None if before is None else before.trees_
         )

@@ -21,7 +21,7 @@ from unskew.learn.pytorch import device_of, pytorch, pytorch_threads
 from unskew.learn.ranker import Ranker
 from unskew.learn.settings import check_settings, seed_of, starting_bias
 from unskew.learn.standardizer import Standardizer
-from unskew.learn.validation import Validation, best_round, validation_of
+from unskew.learn.validation import Validation, best_round
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
@@ -199,7 +199,10 @@ class NeuralRanker(Ranker):
         bias, sides = starting_bias(
             None if dual else debias, n_positions, data=data, ranker="dnn", n_jobs=self.n_jobs
         )
-        watch = self._watch(validation, len(bias))
+        watch = self._watch(
+            validation, n_positions=len(bias), sigma=self.sigma, k=self.ndcg_at,
+            patience=self.early_stopping_rounds,
+        )  # fmt: skip
         self.standardizer_ = Standardizer.of(data.features, missing=self.missing)
         values = self._inputs(data.features)
         auto = _LOSS_OF.get(debias, "listwise") if isinstance(debias, str) else "listwise"
@@ -213,16 +216,6 @@ class NeuralRanker(Ranker):
         with pytorch_threads(self.n_jobs):
             self._epochs(training, watch)
         return self
-
-    def _watch(
-        self, validation: LabelledData | Impressions | None, n_positions: int
-    ) -> Validation | None:
-        watch = validation_of(validation, n_positions=n_positions, sigma=self.sigma, k=self.ndcg_at)
-        if watch is not None:
-            watch.features = Features(self._values(watch.features), self.feature_names_)
-        elif self.early_stopping_rounds is not None:
-            raise UsageError("early_stopping_rounds needs validation data: fit(…, validation=…)")
-        return watch
 
     def _epochs(self, training: NeuralTraining, watch: Validation | None) -> None:
         """Train, look at held-out data after every epoch, and keep what is asked for."""

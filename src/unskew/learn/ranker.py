@@ -15,9 +15,10 @@ from sklearn.utils.validation import validate_data
 
 from unskew.bias.bias_history import BiasHistory
 from unskew.bias.position_bias import PositionBias
+from unskew.errors import UsageError
 from unskew.learn.inputs import aligned, column_of, features_of, is_frame
 from unskew.learn.ranking import Ranking, rank_candidates
-from unskew.learn.validation import mean_ndcg
+from unskew.learn.validation import Validation, mean_ndcg, validation_of
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
@@ -97,6 +98,23 @@ class Ranker(BaseEstimator, ABC):
         return aligned(features, self.feature_names_, self.categories_, model=type(self).__name__)
 
     # What it gives ------------------------------------------------------------------------------
+
+    def _watch(
+        self,
+        data: LabelledData | Impressions | None,
+        *,
+        n_positions: int,
+        sigma: float,
+        k: int,
+        patience: int | None,
+    ) -> Validation | None:
+        """What watches over held-out data, whose features are brought into the model's order."""
+        watch = validation_of(data, n_positions=n_positions, sigma=sigma, k=k)
+        if watch is not None:
+            watch.features = Features(self._values(watch.features), self.feature_names_)
+        elif patience is not None:
+            raise UsageError("early_stopping_rounds needs validation data: fit(…, validation=…)")
+        return watch
 
     @abstractmethod
     def _predict(self, values: npt.NDArray[np.floating]) -> FloatArray:
