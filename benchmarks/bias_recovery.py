@@ -28,7 +28,7 @@ import pyarrow as pa
 import unskew
 from unskew import simulate
 from unskew.bias.comparison import compare_estimators
-from unskew.methods import METHODS
+from unskew.registry import METHODS
 from unskew.simulate.policies import fit_rank_svm
 
 FloatArray = npt.NDArray[np.float64]

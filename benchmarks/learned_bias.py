@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 import unskew
-from unskew.bias.dual import DualLearning
+from unskew.log.counts import count_statistics
 from unskew.log.impressions import Impressions
-from unskew.log.statistics import count_statistics
+from unskew.rankers.neural.dual_learning import DualLearning
 
 FloatArray = npt.NDArray[np.float64]
 

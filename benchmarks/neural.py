@@ -15,12 +15,12 @@ import time
 
 import numpy as np
 
-from unskew.bias.position_bias import PositionBias
-from unskew.learn.neural_training import NeuralSettings, NeuralTraining
-from unskew.learn.pytorch import device_of, pytorch
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
-from unskew.log.statistics import pair_statistics
+from unskew.pairs.statistic import pair_statistics
+from unskew.position_bias import PositionBias
+from unskew.rankers.neural.pytorch import device_of, pytorch
+from unskew.rankers.neural.training import NeuralSettings, NeuralTraining
 
 EXAMINATION = np.array([0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06])
 SHOWN, CANDIDATES, PAGES_PER_QUERY = 10, 15, 3

@@ -26,8 +26,8 @@ import numpy.typing as npt
 from sklearn.linear_model import Ridge
 
 import unskew
-from unskew.learn.validation import mean_ndcg
 from unskew.paper.peers import PEERS, PeerSettings, Predict, SessionRows
+from unskew.rankers.validation import mean_ndcg
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -23,13 +23,13 @@ from sklearn.svm import LinearSVC
 
 import unskew
 from _memory import peak_bytes
-from unskew.learn.labels import label_impressions
-from unskew.learn.pair_losses import PairLosses
-from unskew.learn.standardizer import Standardizer
-from unskew.learn.validation import mean_ndcg
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
-from unskew.log.statistics import pair_statistics
+from unskew.pairs.pair_losses import PairLosses
+from unskew.pairs.statistic import pair_statistics
+from unskew.rankers.labels import label_impressions
+from unskew.rankers.standardizer import Standardizer
+from unskew.rankers.validation import mean_ndcg
 
 FloatArray = npt.NDArray[np.float64]
 Split = tuple[unskew.LabelledData, unskew.LabelledData]

@@ -156,8 +156,8 @@ class _Alone:
 def beside_the_floor(problem: Problem, n_sessions: int, folder: Path) -> dict[str, float]:
     """Seconds of ours, of the floor and of LightGBM alone on our gradients, tree by tree in turns."""
     import unskew
-    from unskew.learn.lightgbm_trees import parameters
-    from unskew.learn.objective import PairwiseObjective
+    from unskew.pairs.objective import PairwiseObjective
+    from unskew.trees.lightgbm_trees import parameters
 
     data = unskew.load(folder / "impressions")
     ranker = _our_ranker(problem)
@@ -258,7 +258,7 @@ FLOOR = "floor"
 
 def work(name: str, problem: Problem, n_sessions: int, folder: Path) -> None:
     """One contender in this process: warm up, train, judge, print what was measured."""
-    from unskew.learn.validation import mean_ndcg
+    from unskew.rankers.validation import mean_ndcg
 
     tiny = Problem(n_queries=20, n_features=5, trees=2)
     with tempfile.TemporaryDirectory() as place:

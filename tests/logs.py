@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unskew.learn.reference import ClickedPage
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
+from unskew.pairs.reference import ClickedPage
 
 DOCUMENTS_PER_QUERY = 10
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from unskew import bias as bias
     from unskew import datasets as datasets
     from unskew import simulate as simulate
-    from unskew.bias.position_bias import PositionBias as PositionBias
     from unskew.errors import DataError as DataError
     from unskew.errors import MissingDependencyError as MissingDependencyError
     from unskew.errors import StoreError as StoreError
@@ -27,15 +26,16 @@ if TYPE_CHECKING:
     from unskew.evaluation.evaluation import average_rank as average_rank
     from unskew.evaluation.evaluation import evaluate as evaluate
     from unskew.evaluation.significance import compare as compare
-    from unskew.learn.lambdamart import UnbiasedLambdaMART as UnbiasedLambdaMART
-    from unskew.learn.neural import NeuralRanker as NeuralRanker
-    from unskew.learn.ranksvm import PropensityRankSVM as PropensityRankSVM
     from unskew.loading import load as load
     from unskew.log.features import Features as Features
     from unskew.log.impressions import Impressions as Impressions
     from unskew.log.labelled import LabelledData as LabelledData
     from unskew.log.read import read_labels as read_labels
     from unskew.log.read import read_log as read_log
+    from unskew.position_bias import PositionBias as PositionBias
+    from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART as UnbiasedLambdaMART
+    from unskew.rankers.neural.ranker import NeuralRanker as NeuralRanker
+    from unskew.rankers.ranksvm.ranker import PropensityRankSVM as PropensityRankSVM
 
 __version__ = "0.1.0"
 
@@ -50,10 +50,10 @@ _HOME = {
     "Features": "unskew.log.features",
     "Impressions": "unskew.log.impressions",
     "LabelledData": "unskew.log.labelled",
-    "NeuralRanker": "unskew.learn.neural",
-    "PositionBias": "unskew.bias.position_bias",
-    "PropensityRankSVM": "unskew.learn.ranksvm",
-    "UnbiasedLambdaMART": "unskew.learn.lambdamart",
+    "NeuralRanker": "unskew.rankers.neural.ranker",
+    "PositionBias": "unskew.position_bias",
+    "PropensityRankSVM": "unskew.rankers.ranksvm.ranker",
+    "UnbiasedLambdaMART": "unskew.rankers.lambdamart.ranker",
     "Evaluation": "unskew.evaluation.evaluation",
     "average_rank": "unskew.evaluation.evaluation",
     "evaluate": "unskew.evaluation.evaluation",

@@ -14,9 +14,9 @@ __all__ = ["load"]
 # Each kind of folder and the module whose function ``load`` reads it.
 _LOADERS = {
     "impressions": "unskew.log.saved",
-    "UnbiasedLambdaMART": "unskew.learn.model_folder",
-    "ranksvm": "unskew.learn.ranksvm_folder",
-    "neural": "unskew.learn.neural_folder",
+    "UnbiasedLambdaMART": "unskew.rankers.lambdamart.folder",
+    "ranksvm": "unskew.rankers.ranksvm.folder",
+    "neural": "unskew.rankers.neural.folder",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 from shown import Shown, labelled, log_of, simulated
 from unskew.bias import RelativeCTR, compare_estimators
 from unskew.errors import UsageError
-from unskew.methods import METHODS
+from unskew.registry import METHODS
 
 
 def test_all_of_them_on_shuffled_lists():

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shown import Shown, log_of
-from unskew.bias.pairwise import LIMIT, PairwiseDebiasing, check_p, updated_curve
+from unskew.bias.pairwise import PairwiseDebiasing
 from unskew.errors import DataError, UsageError
-from unskew.learn.reference import ClickedPage, position_losses, update_biases
+from unskew.pairs.reference import ClickedPage, position_losses, update_biases
+from unskew.pairs.update import LIMIT, check_p, updated_curve
 
 
 def test_the_update_by_hand():

@@ -9,8 +9,11 @@ from rows import Row, as_table, logs
 
 import unskew
 from unskew import Impressions
-from unskew.log.reference import reference_counts, reference_pairs
-from unskew.log.statistics import count_statistics, discount, gain, pair_statistics
+from unskew.log.counts import count_statistics
+from unskew.log.grades import discount, gain
+from unskew.log.reference import reference_counts
+from unskew.pairs.reference import reference_pairs
+from unskew.pairs.statistic import pair_statistics
 
 
 def pairs_as_dict(data: Impressions) -> dict[tuple[int, int, int], float]:

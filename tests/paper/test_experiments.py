@@ -177,7 +177,7 @@ def test_an_interruption_keeps_what_was_complete(study, done, tmp_path, monkeypa
 
 def test_a_ranker_cut_short_is_no_result(study, monkeypatch):
     """Ctrl-C inside a training, after which the ranker keeps its trees, leaves no row."""
-    from unskew.learn import training
+    from unskew.rankers import training
 
     def interrupted(*arguments):
         raise KeyboardInterrupt

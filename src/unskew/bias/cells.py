@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from unskew.log.counts import count_statistics
 from unskew.log.impressions import Impressions
-from unskew.log.statistics import count_statistics
 
 __all__ = ["Cells", "Shown", "document_of_version", "position_index", "shown_by_position", "sums"]
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unskew.bias.position_bias import PositionBias
 from unskew.errors import UnskewError
 from unskew.log.impressions import Impressions
-from unskew.methods import METHODS, make_estimator
+from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
+from unskew.registry import METHODS, make_estimator
 
 __all__ = ["Outcome", "compare_estimators"]
 

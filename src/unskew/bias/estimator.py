@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.bias.cells import Shown
-from unskew.bias.position_bias import PositionBias
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
+from unskew.position_bias import PositionBias
 
 __all__ = [
     "MAXIMUM",

@@ -1,78 +1,28 @@
-"""Pairwise Debiasing: the closed-form update of both bias curves, given the losses per position.
+"""Pairwise Debiasing alone: the update of both bias curves, repeated with scores that stay.
 
-    t_plus[k]  = (loss_plus[k]  / loss_plus[1])  ** (1 / (p + 1))
-    t_minus[k] = (loss_minus[k] / loss_minus[1]) ** (1 / (p + 1))
-
-where loss_plus[k] sums the losses of the pairs whose clicked result stood at k, each divided by
-the bias of its unclicked one, and loss_minus[k] those whose unclicked result stood at k, each
-divided by the bias of its clicked one. Both are taken with the biases of the round before.
-
-Where the paper is silent:
-
-- A position without any loss on a side (no pair has its clicked, or unclicked, result there) says
-  nothing about its bias there: it keeps the value it had.
-- If position 1 has no loss on a side, the topmost position that has one is the reference.
-- A bias is kept between 1 / LIMIT and LIMIT, because a loss that falls makes a weight grow, which
-  makes the loss fall further: at p = 0 nothing else stops this.
-
-None of the three touches a run in which every position has losses and no bias leaves those bounds.
-
-`UnbiasedLambdaMART` makes this update after every tree. `PairwiseDebiasing` makes it alone, with
-scores that stay as they are.
+`UnbiasedLambdaMART` makes the same update after every tree; `unskew.pairs.update` has its formula.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from unskew.bias.cells import shown_by_position
 from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_curve, warn_clipped
-from unskew.bias.position_bias import PositionBias
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
-from unskew.log.statistics import pair_statistics
+from unskew.pairs.objective import PairwiseObjective
+from unskew.pairs.statistic import pair_statistics
+from unskew.pairs.update import check_p
+from unskew.position_bias import PositionBias
 
-if TYPE_CHECKING:
-    from unskew.learn.objective import PairwiseObjective
-
-__all__ = ["LIMIT", "PairwiseDebiasing", "check_p", "updated_curve"]
+__all__ = ["PairwiseDebiasing"]
 
 FloatArray = npt.NDArray[np.float64]
-
-# No click log we know of has a position a thousand times less likely to be clicked for its place
-# alone; a bias beyond this bound is the feedback loop described above.
-LIMIT = 1000.0
-
-
-def check_p(p: float) -> float:
-    """The regularisation exponent, or an error that says what it must be."""
-    if not (np.isfinite(p) and p >= 0):
-        raise UsageError(f"p must be 0 or higher (0 regularises least), got {p}")
-    return float(p)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def updated_curve(loss, previous, p):  # type: ignore[no-untyped-def]
-    """One side of the update: losses per position and the side's previous curve -> its next.
-
-    Compiled, because it runs after every tree on few numbers: each call to NumPy would cost more
-    than all it computes.
-    """
-    curve = previous.copy()
-    reference = 0.0
-    for k in range(len(loss)):
-        if 0.0 < loss[k] < np.inf:
-            if reference == 0.0:
-                reference = loss[k]
-            ratio = (loss[k] / reference) ** (1.0 / (p + 1.0))
-            curve[k] = min(max(ratio, 1.0 / LIMIT), LIMIT)
-    curve[0] = 1.0
-    return curve
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,9 +82,6 @@ class PairwiseDebiasing:
         return self._finished(objective, score, data)
 
     def _objective(self, data: Impressions) -> PairwiseObjective:
-        # The objective stands to the right of the bias estimators and loads when it is used.
-        from unskew.learn.objective import PairwiseObjective
-
         pairs = pair_statistics(data)
         if not len(pairs):
             raise DataError(

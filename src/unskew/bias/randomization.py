@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from unskew.bias.cells import Shown, position_index, sums
 from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
-from unskew.bias.position_bias import PositionBias
 from unskew.bias.shuffling import shuffling_of
 from unskew.errors import DataError
+from unskew.log.counts import count_statistics
 from unskew.log.impressions import Impressions
-from unskew.log.statistics import count_statistics
+from unskew.position_bias import PositionBias
 
 __all__ = ["Randomization"]
 

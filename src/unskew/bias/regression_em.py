@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from unskew.bias.cells import Cells
 from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
-from unskew.bias.position_bias import PositionBias
 from unskew.bias.relevance import RELEVANCE_MODELS, Relevance, TreeSettings, start_relevance
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
+from unskew.position_bias import PositionBias
 
 __all__ = ["RegressionEM"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from unskew.bias.cells import shown_by_position
 from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
-from unskew.bias.position_bias import PositionBias
 from unskew.log.impressions import Impressions
+from unskew.position_bias import PositionBias
 
 __all__ = ["RelativeCTR"]
 

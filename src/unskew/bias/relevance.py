@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from unskew.bias.cells import Cells
 from unskew.errors import DataError
 from unskew.log.impressions import Impressions
+from unskew.trees import boosters
 
 __all__ = ["RELEVANCE_MODELS", "Relevance", "TreeSettings", "start_relevance"]
 
@@ -63,9 +64,6 @@ class TreeRelevance:
     """Boosted trees on the features, grown on the cross-entropy by a few trees each time."""
 
     def __init__(self, data: Impressions, impressions: FloatArray, settings: TreeSettings) -> None:
-        # The booster stands to the right of the bias estimators and loads when it is used.
-        from unskew.learn import boosters
-
         self._impressions = impressions
         self._per_iteration = settings.per_iteration
         self._growing, self._has_trees = True, False

@@ -15,8 +15,8 @@ from unskew.errors import UsageError
 
 if TYPE_CHECKING:
     from unskew.bias.comparison import Outcome
-    from unskew.bias.position_bias import PositionBias
     from unskew.log.impressions import Impressions
+    from unskew.position_bias import PositionBias
 
 # Positions drawn before the rest is summed up in one line, and the width of a curve.
 SHOWN_POSITIONS = 20
@@ -120,7 +120,7 @@ def _show(outcomes: list[Outcome]) -> None:
 
 def _draw(columns: dict[str, list[float]]) -> None:
     """The curves side by side, as many at a time as the terminal is wide."""
-    from unskew.report.terminal import curves
+    from unskew.terminal import curves
 
     names = list(columns)
     at_once = max(1, (output.width - len("position")) // (WIDTH + len("  0.000   ")))
@@ -140,7 +140,7 @@ def _curves(method: str, bias: PositionBias) -> dict[str, list[float]]:
 
 
 def _table(outcomes: list[Outcome]) -> Table:
-    from unskew.methods import METHODS
+    from unskew.registry import METHODS
 
     table = Table(box=None)
     table.add_column("method")

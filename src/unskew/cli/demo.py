@@ -60,7 +60,7 @@ def show(story: Story) -> None:
 def _bias_table(story: Story) -> Any:
     from rich.table import Table
 
-    from unskew.report.terminal import bar
+    from unskew.terminal import bar
 
     table = Table("position", "true", "", "t_plus", "", "t_minus", title="position bias")
     estimated = story.estimated_bias

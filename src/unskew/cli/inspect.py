@@ -11,7 +11,7 @@ from rich.table import Table
 
 from unskew.cli import options as o
 from unskew.cli.console import output
-from unskew.report.terminal import bar
+from unskew.terminal import bar
 
 if TYPE_CHECKING:
     from unskew.log.inspection import Inspection

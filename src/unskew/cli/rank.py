@@ -10,7 +10,7 @@ import typer
 from unskew.cli.console import output
 
 if TYPE_CHECKING:
-    from unskew.learn.lambdamart import UnbiasedLambdaMART
+    from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 
 
 def run(

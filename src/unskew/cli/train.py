@@ -11,8 +11,8 @@ from unskew.cli import options as o
 from unskew.cli.console import output
 
 if TYPE_CHECKING:
-    from unskew.learn.lambdamart import UnbiasedLambdaMART
     from unskew.log.impressions import Impressions
+    from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 
 _RANKER = "The ranker"
 _TREES = "Its trees"
@@ -101,7 +101,7 @@ def run(
     The summary at the end draws the position bias that was learned with it.
     """
     given = dict(locals())
-    from unskew.learn.lambdamart import UnbiasedLambdaMART
+    from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 
     ranker = UnbiasedLambdaMART(**_settings(given), n_jobs=threads, verbose=0 if quiet else 1)
     held_out = None if validation is None else _held_out(validation, given)
@@ -121,7 +121,7 @@ def run(
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
     from unskew.cli.train_settings import ranker_settings, read_config
-    from unskew.learn.lambdamart import UnbiasedLambdaMART
+    from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 
     names = set(UnbiasedLambdaMART().get_params()) & set(given)
     options = {name: given[name] for name in names}

@@ -41,7 +41,7 @@ def ranker_settings(
 
 def debias_of(value: Any) -> Any:
     """The debias setting as text: a name, "none", or propensities separated by commas."""
-    from unskew.methods import METHODS
+    from unskew.registry import METHODS
 
     if not isinstance(value, str) or value in METHODS:
         return value

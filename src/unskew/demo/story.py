@@ -14,15 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unskew.bias.position_bias import PositionBias
 from unskew.datasets import make_search_dataset
 from unskew.datasets.tables import features_table
 from unskew.evaluation.evaluation import Evaluation, average_rank, evaluate
 from unskew.evaluation.significance import Comparison, compare
-from unskew.learn.lambdamart import UnbiasedLambdaMART
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.log.read import read_log
+from unskew.position_bias import PositionBias
+from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 from unskew.simulate import (
     LoggingPolicy,
     click_model,

@@ -45,8 +45,9 @@ import numpy.typing as npt
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.metrics import rank_queries
 from unskew.evaluation.significance import Interval
+from unskew.log.counts import count_statistics
+from unskew.log.grades import discount
 from unskew.log.impressions import Impressions
-from unskew.log.statistics import count_statistics, discount
 
 __all__ = ["ESTIMATORS", "Estimate", "Estimator", "evaluate_clicks"]
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from numba import njit, prange
 
 from unskew.errors import UsageError
-from unskew.log.statistics import gain
+from unskew.log.grades import gain
 
 __all__ = ["METRICS", "Metric", "RankedQueries", "parse_metric", "rank_queries"]
 

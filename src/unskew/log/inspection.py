@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.log.counts import count_statistics
 from unskew.log.examine import Examination, LogOptions, examine_log
 from unskew.log.impressions import Impressions
 from unskew.log.sources import Source
-from unskew.log.statistics import count_statistics
 
 __all__ = ["Inspection", "PositionClicks", "inspect_impressions", "inspect_log"]
 

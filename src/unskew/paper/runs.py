@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew import __version__
-from unskew.bias.position_bias import PositionBias
 from unskew.evaluation.counterfactual import evaluate_clicks
 from unskew.evaluation.evaluation import average_rank, evaluate
-from unskew.methods import METHODS, RANKERS
 from unskew.paper.peers import PEERS, PeerSettings, Predict, SessionRows
 from unskew.paper.profiles import Profile
 from unskew.paper.settings import candidates, paper_settings
 from unskew.paper.sources import Source
 from unskew.paper.worlds import DEFAULT_CLICKS, Clicks, World, world_of
+from unskew.position_bias import PositionBias
+from unskew.registry import METHODS, RANKERS
 
 __all__ = ["METRICS", "PAPER", "TUNED", "Result", "Run", "Study", "perform"]
 

@@ -11,7 +11,6 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from unskew.bias.position_bias import PositionBias
 from unskew.bias.randomization import Randomization
 from unskew.bias.regression_em import RegressionEM
 from unskew.datasets import Dataset
@@ -21,6 +20,7 @@ from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.log.read import read_log
 from unskew.paper.sources import Source
+from unskew.position_bias import PositionBias
 from unskew.simulate import (
     ClickModel,
     LoggingPolicy,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unskew.simulate.click_models import CLICK_MODELS, ClickModel, click_model
+from unskew.clicks import CLICK_MODELS, ClickModel, click_model
 from unskew.simulate.policies import (
     LoggingPolicy,
     changing_policy,

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, prange
 
+from unskew.clicks.stream import open_stream, uniform
 from unskew.simulate.policies import LoggingPolicy
-from unskew.simulate.stream import open_stream, uniform
 
 __all__ = ["ShownPages", "draw_pages", "name_rows"]
 

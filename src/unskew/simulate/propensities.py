@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from unskew.clicks.base import ClickModel, FlatPages
 from unskew.log.labelled import LabelledData
-from unskew.simulate.click_models.base import ClickModel, FlatPages
 from unskew.simulate.policies import LoggingPolicy
 
 __all__ = ["Propensities", "average_propensities"]

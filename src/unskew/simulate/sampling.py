@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.clicks import ClickModel, PositionBasedModel, click_model
+from unskew.clicks.base import FlatPages
+from unskew.clicks.stream import stream_key
 from unskew.errors import DataError, UsageError
 from unskew.log.labelled import LabelledData
 from unskew.progress import progress_bar
-from unskew.simulate.click_models import ClickModel, PositionBasedModel, click_model
-from unskew.simulate.click_models.base import FlatPages
 from unskew.simulate.pages import draw_pages, name_rows
 from unskew.simulate.policies import LoggingPolicy, rank_svm_policy
 from unskew.simulate.propensities import Propensities, average_propensities
-from unskew.simulate.stream import stream_key
 
 __all__ = ["sample", "sample_batches", "sample_to_parquet", "true_propensities"]
 

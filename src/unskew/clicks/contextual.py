@@ -1,0 +1,84 @@
+"""The contextual position-based model: each device has its own curve of examination."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.clicks.base import (
+    EYE_TRACKING,
+    FloatArray,
+    curve,
+    parameter,
+)
+from unskew.clicks.kernels import draw_contexts
+from unskew.clicks.pbm import AffineModel
+from unskew.clicks.stream import stream_key
+from unskew.errors import UsageError
+
+__all__ = ["ContextualModel"]
+
+_THETAS = (("desktop", 1.0), ("mobile", 1.75), ("tablet", 0.5))
+_SHARES = (("desktop", 0.4), ("mobile", 0.5), ("tablet", 0.1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextualModel(AffineModel):
+    """Click with probability ``rho[k] ** theta[context] * attraction``.
+
+    The idea of a curve per context is that of Fang, Agarwal and Joachims (SIGIR 2019). They publish
+    no curves by device: the default thetas and shares are this package's.
+    """
+
+    name: ClassVar[str] = "contextual"
+    meaning: ClassVar[str] = "position-based, with a curve for each device"
+    reference: ClassVar[str] = "Fang, Agarwal and Joachims, SIGIR 2019"
+
+    thetas: Mapping[str, float] = parameter(_THETAS, "theta of each context", low=0)
+    shares: Mapping[str, float] = parameter(_SHARES, "share of sessions of each context", low=0)
+    rho: tuple[float, ...] = parameter(
+        EYE_TRACKING, "examination from position 1 down", low=0, high=1
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "thetas", dict(self.thetas))
+        object.__setattr__(self, "shares", dict(self.shares))
+        super().__post_init__()
+        if set(self.thetas) != set(self.shares) or not self.thetas:
+            raise UsageError(
+                f"thetas and shares must name the same contexts: {list(self.thetas)} and "
+                f"{list(self.shares)}"
+            )
+        if not sum(self.shares.values()) > 0:
+            raise UsageError("shares must not all be 0")
+
+    @property
+    def contexts(self) -> tuple[str, ...]:
+        """The names of the contexts."""
+        return tuple(self.thetas)
+
+    def examination(self, n: int) -> FloatArray:
+        """``rho ** theta``, one row per context."""
+        theta = np.array([self.thetas[name] for name in self.contexts])
+        return np.asarray(curve(self.rho, n)[None, :] ** theta[:, None])
+
+    def _weights(self) -> FloatArray:
+        weights = np.array([self.shares[name] for name in self.contexts])
+        return np.asarray(weights / weights.sum())
+
+    def draw_contexts(self, first: int, count: int, *, seed: int) -> npt.NDArray[np.int32]:
+        """The context of each session, drawn by the shares."""
+        context = np.empty(count, dtype=np.int32)
+        draw_contexts(stream_key(seed, "context"), first, np.cumsum(self._weights()), context)
+        return context
+
+    def _context_shares(self, context: str | None) -> list[tuple[int, float]]:
+        if context is None:
+            return [(index, float(weight)) for index, weight in enumerate(self._weights())]
+        if context not in self.contexts:
+            raise UsageError(f"context must be one of {self.contexts}, got {context!r}")
+        return [(self.contexts.index(context), 1.0)]

@@ -1,0 +1,80 @@
+"""The user browsing model: examination depends on the position and on the last click."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.clicks.base import ClickModel, FlatPages, FloatArray, parameter
+from unskew.clicks.kernels import browsing_marginals, draw_browsing
+
+__all__ = ["GAMMAS", "UserBrowsingModel"]
+
+# Row k: positions 1 to 10. Entry d of row k: examination when the last click was d + 1 positions
+# above; the last entry of a row: when nothing was clicked above.
+GAMMAS = (
+    (1.0,),
+    (0.98, 1.0),
+    (1.0, 0.62, 0.95),
+    (1.0, 0.77, 0.42, 0.82),
+    (1.0, 0.92, 0.55, 0.31, 0.69),
+    (1.0, 0.96, 0.63, 0.40, 0.22, 0.54),
+    (1.0, 0.99, 0.73, 0.46, 0.29, 0.17, 0.47),
+    (1.0, 1.0, 0.89, 0.52, 0.35, 0.24, 0.14, 0.43),
+    (1.0, 1.0, 0.95, 0.68, 0.40, 0.29, 0.19, 0.12, 0.41),
+    (1.0, 1.0, 1.0, 0.96, 0.52, 0.36, 0.27, 0.18, 0.12, 0.43),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserBrowsingModel(ClickModel):
+    """A result at k, the last click d positions above, is examined with ``gamma[k, d] ** theta``.
+
+    The gammas are those that simulations with this model commonly use. Below position 10 the last
+    row continues, and distances beyond it keep its farthest value.
+    """
+
+    name: ClassVar[str] = "ubm"
+    meaning: ClassVar[str] = "user browsing: examination by position and distance to the last click"
+    reference: ClassVar[str] = "Dupret and Piwowarski, SIGIR 2008"
+
+    theta: float = parameter(1.0, "severity of position bias; 0 is none", low=0)
+
+    def examine(self, n: int) -> FloatArray:
+        """Shape (n, n): by slot and by distance to the last click, distance 0 meaning no click."""
+        table = np.ones((n, n))
+        for k in range(n):
+            given = GAMMAS[min(k, len(GAMMAS) - 1)]
+            table[k, 0] = given[-1]
+            for distance in range(1, k + 1):
+                table[k, distance] = given[min(distance, len(given) - 1) - 1]
+        return table**self.theta
+
+    def draw(
+        self,
+        pages: FlatPages,
+        relevance: FloatArray,
+        context: npt.NDArray[np.int32],
+        *,
+        first: int,
+        key: np.uint64,
+    ) -> npt.NDArray[np.int8]:
+        """Sample the clicks of consecutive sessions."""
+        click = np.empty(len(pages.row), dtype=np.int8)
+        examine = self.examine(pages.length)
+        attraction = self.attraction(relevance)
+        draw_browsing(key, first, pages.offsets, pages.row, attraction, examine, click)
+        return click
+
+    def marginals(
+        self, pages: FlatPages, relevance: FloatArray, context: npt.NDArray[np.int32]
+    ) -> tuple[FloatArray, FloatArray]:
+        """P(examined) and P(click) of every slot."""
+        examined, click = np.empty(len(pages.row)), np.empty(len(pages.row))
+        examine = self.examine(pages.length)
+        attraction = self.attraction(relevance)
+        browsing_marginals(pages.offsets, pages.row, attraction, examine, examined, click)
+        return examined, click

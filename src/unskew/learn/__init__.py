@@ -1,1 +1,0 @@
-"""Rankers: each learns from Impressions and a bias estimate."""

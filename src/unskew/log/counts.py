@@ -1,0 +1,38 @@
+"""Counts of a click log: impressions and clicks, all that pointwise methods need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.log.impressions import Impressions
+
+__all__ = ["Counts", "count_statistics"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Impressions of each page and clicks at each of its slots (aligned with `Pages.document`)."""
+
+    impressions: FloatArray
+    clicks: FloatArray
+
+
+def count_statistics(data: Impressions) -> Counts:
+    """Impressions of every page and clicks at every slot, in sessions times their weight."""
+    pages, patterns = data.pages, data.patterns
+    mass = patterns.mass
+    per_click = np.repeat(mass, np.diff(patterns.offsets))
+    entry = np.repeat(pages.offsets[patterns.page], np.diff(patterns.offsets)) + patterns.slot
+    return Counts(
+        impressions=_sums(patterns.page, mass, len(pages)),
+        clicks=_sums(entry, per_click, len(pages.document)),
+    )
+
+
+def _sums(index: npt.NDArray[np.integer], weights: FloatArray, n: int) -> FloatArray:
+    return np.bincount(index, weights=weights, minlength=n).astype(np.float64)

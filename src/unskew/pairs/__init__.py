@@ -1,0 +1,1 @@
+"""The objective of the paper: pairs of results, their loss, and the update of both biases."""

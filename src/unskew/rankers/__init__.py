@@ -1,0 +1,1 @@
+"""Rankers: one folder each; what they share stands beside the folders."""

@@ -1,0 +1,1 @@
+"""Unbiased LambdaMART: boosted trees on the pairs of a log."""

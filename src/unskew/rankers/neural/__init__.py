@@ -1,0 +1,1 @@
+"""A network of a few layers, on PyTorch."""

@@ -1,0 +1,65 @@
+"""The network that scores a document, and its losses over pages and over pairs.
+
+The losses are sums over what a click log compresses to, so that a page seen a thousand times costs
+what a page seen once does:
+
+    listwise   - sum over results of  weight_i * log softmax(score)_i           over the page of i
+    pairwise     sum over pairs of    weight_ij * log(1 + exp(-sigma * (score_i - score_j)))
+
+`segment` says for each result which page of the batch it stands on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from unskew.rankers.neural.pytorch import pytorch
+
+__all__ = ["build", "listwise_loss", "log_softmax_by_page", "pairwise_loss"]
+
+
+def build(n_inputs: int, hidden: Sequence[int], *, seed: int | None) -> Any:
+    """Layers of the given widths with ELU, each fed with normalised inputs, then one score.
+
+    The features arrive standardised; every further layer's inputs are normalised by LayerNorm. The
+    features themselves are not: LayerNorm would make a document with few features lose their
+    common size. Initial weights follow the seed and leave PyTorch's own random state as it was.
+    """
+    torch = pytorch()
+    layers: list[Any] = []
+    with torch.random.fork_rng(devices=[]):
+        if seed is None:
+            torch.seed()
+        else:
+            torch.manual_seed(seed)
+        width = n_inputs
+        for next_width in hidden:
+            layers += [torch.nn.Linear(width, next_width), torch.nn.ELU()]
+            layers.append(torch.nn.LayerNorm(next_width))
+            width = next_width
+        layers.append(torch.nn.Linear(width, 1, bias=False))
+    return torch.nn.Sequential(*layers)
+
+
+def log_softmax_by_page(logit: Any, segment: Any, n_pages: int) -> Any:
+    """Log softmax of each result among those of its page."""
+    torch = pytorch()
+    highest = torch.full((n_pages,), -torch.inf, dtype=logit.dtype, device=logit.device)
+    highest = highest.scatter_reduce(0, segment, logit.detach(), "amax")
+    shifted = logit - highest.index_select(0, segment)
+    total = torch.zeros(n_pages, dtype=logit.dtype, device=logit.device)
+    total = total.index_add(0, segment, shifted.exp())
+    return shifted - total.log().index_select(0, segment)
+
+
+def listwise_loss(score: Any, weight: Any, segment: Any, n_pages: int) -> Any:
+    """The softmax cross-entropy of all pages, each result with its weight."""
+    return -(weight * log_softmax_by_page(score, segment, n_pages)).sum()
+
+
+def pairwise_loss(score: Any, i: Any, j: Any, weight: Any, sigma: float) -> Any:
+    """The logistic loss of all pairs, each with its weight."""
+    torch = pytorch()
+    gap = score.index_select(0, i) - score.index_select(0, j)
+    return (weight * torch.nn.functional.softplus(-sigma * gap)).sum()

@@ -1,0 +1,1 @@
+"""A linear ranker: the propensity-weighted ranking SVM."""

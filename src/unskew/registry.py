@@ -1,0 +1,221 @@
+"""The registry: which rankers and which ways to treat clicks there are, and what goes with what.
+
+Everything here is data and loads nothing: a home is a text, ``"module:name"``, imported when used.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from inspect import signature
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from unskew.errors import MissingDependencyError, UsageError
+
+if TYPE_CHECKING:
+    from unskew.bias.estimator import BiasEstimator
+
+__all__ = [
+    "METHODS",
+    "RANKERS",
+    "Method",
+    "Ranker",
+    "check_debias",
+    "make_estimator",
+    "ranker_name",
+]
+
+# What a log must have for a method to say anything about it.
+FEATURES = "features of the documents"
+SHUFFLED_LISTS = "sessions whose lists were shuffled"
+MOVING_DOCUMENTS = "documents seen at several positions"
+
+# The optional dependencies by the name of the extra that installs them.
+PACKAGES: Mapping[str, str] = MappingProxyType({"neural": "PyTorch"})
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """A ranker: where it lives, and the extra it needs, if any."""
+
+    name: str
+    home: str
+    summary: str
+    extra: str | None = None
+
+    def load(self) -> Any:
+        """Its class."""
+        return _load(self.home, self.name, self.extra)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to treat clicks.
+
+    Attributes
+    ----------
+    home, settings
+        Where its estimator lives, and the settings that make it this method; a method without one
+        exists only within a ranker.
+    learned_by
+        The rankers that learn the bias while they train.
+    held_by
+        The rankers for which the bias is estimated first and then held.
+    needs
+        What a log must have.
+
+    """
+
+    name: str
+    summary: str
+    home: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    learned_by: tuple[str, ...] = ()
+    held_by: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    extra: str | None = None
+
+    @property
+    def rankers(self) -> tuple[str, ...]:
+        """The rankers it goes with."""
+        return tuple(name for name in RANKERS if name in {*self.learned_by, *self.held_by})
+
+    def load(self) -> Any:
+        """The class of its estimator."""
+        if self.home is None:
+            raise UsageError(
+                f"{self.name} is learned by a ranker while it trains and cannot be estimated alone"
+            )
+        return _load(self.home, self.name, self.extra)
+
+
+def _named(*entries: Any) -> Mapping[str, Any]:
+    return MappingProxyType({entry.name: entry for entry in entries})
+
+
+_ALL = ("lambdamart", "ranksvm", "dnn")
+
+RANKERS: Mapping[str, Ranker] = _named(
+    Ranker(
+        "lambdamart",
+        "unskew.rankers.lambdamart.ranker:UnbiasedLambdaMART",
+        "gradient-boosted trees on the LambdaMART loss",
+    ),
+    Ranker(
+        "ranksvm",
+        "unskew.rankers.ranksvm.ranker:PropensityRankSVM",
+        "a linear ranker on the pairwise hinge loss",
+    ),
+    Ranker("dnn", "unskew.rankers.neural.ranker:NeuralRanker", "a neural network", extra="neural"),
+)
+
+METHODS: Mapping[str, Method] = _named(
+    Method(
+        "pairwise",
+        "Pairwise Debiasing: both curves from the losses of pairs",
+        home="unskew.bias.pairwise:PairwiseDebiasing",
+        learned_by=_ALL,
+    ),
+    Method(
+        "clicked",
+        "Pairwise Debiasing of the clicked side only, t_minus held at 1",
+        learned_by=_ALL,
+    ),
+    Method(
+        "randomization",
+        "CTR by position in shuffled lists",
+        home="unskew.bias.randomization:Randomization",
+        held_by=_ALL,
+        needs=(SHUFFLED_LISTS,),
+    ),
+    Method(
+        "regression-em",
+        "EM over examination and relevance, relevance by trees on the features",
+        home="unskew.bias.regression_em:RegressionEM",
+        held_by=_ALL,
+        needs=(FEATURES,),
+    ),
+    Method(
+        "table-em",
+        "the same EM with one free relevance per document",
+        home="unskew.bias.regression_em:RegressionEM",
+        settings=MappingProxyType({"relevance": "table"}),
+        held_by=_ALL,
+        needs=(MOVING_DOCUMENTS,),
+    ),
+    Method(
+        "dual-learning",
+        "propensity and ranking networks that weight each other's losses",
+        home="unskew.rankers.neural.dual_learning:DualLearning",
+        learned_by=("dnn",),
+        needs=(FEATURES,),
+        extra="neural",
+    ),
+    Method(
+        "relative-ctr",
+        "CTR by position relative to position 1, the naive reference",
+        home="unskew.bias.relative_ctr:RelativeCTR",
+        held_by=_ALL,
+    ),
+)
+
+
+def make_estimator(name: str, **options: Any) -> BiasEstimator:
+    """The estimator of a method; an option that it does not have is left out."""
+    if name not in METHODS:
+        alone = [entry.name for entry in METHODS.values() if entry.home]
+        raise UsageError(
+            f"there is no method {name!r}{_guess(name)}: choose from {', '.join(alone)}"
+        )
+    entry = METHODS[name]
+    kind = entry.load()
+    known = signature(kind).parameters
+    given = {key: value for key, value in options.items() if key in known}
+    estimator: BiasEstimator = kind(**{**entry.settings, **given})
+    return estimator
+
+
+def ranker_name(ranker: Any) -> str | None:
+    """The registered name of a ranker, or of the one it is derived from; None if there is none."""
+    homes = {f"{kind.__module__}:{kind.__qualname__}" for kind in type(ranker).__mro__}
+    return next((entry.name for entry in RANKERS.values() if entry.home in homes), None)
+
+
+def check_debias(debias: Any, ranker: str | None) -> None:
+    """Refuse a ``debias`` that this ranker can do nothing with; say what it can."""
+    if isinstance(debias, type):
+        raise UsageError(f"debias must be an estimator, not its class: give {debias.__name__}()")
+    if not isinstance(debias, str):
+        return
+    if debias not in METHODS:
+        raise UsageError(f"debias must be {_choices(ranker)}; got {debias!r}{_guess(debias)}")
+    entry = METHODS[debias]
+    if ranker is not None and ranker not in entry.rankers:
+        raise UsageError(
+            f"debias={debias!r} goes with {', '.join(entry.rankers)}, not with {ranker}: there, "
+            f"debias must be {_choices(ranker)}"
+        )
+
+
+def _guess(name: str) -> str:
+    close = difflib.get_close_matches(name, METHODS, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _choices(ranker: str | None) -> str:
+    names = [m.name for m in METHODS.values() if ranker is None or ranker in m.rankers]
+    listed = "".join(f'"{name}", ' for name in names)
+    return f"{listed}None, an estimator, a PositionBias or an array of propensities"
+
+
+def _load(home: str, name: str, extra: str | None) -> Any:
+    module, _, attribute = home.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if extra is None:
+            raise
+        raise MissingDependencyError(PACKAGES[extra], extra, name) from error

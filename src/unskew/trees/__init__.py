@@ -1,0 +1,1 @@
+"""Boosted trees: LightGBM and XGBoost behind one protocol."""

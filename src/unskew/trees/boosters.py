@@ -1,0 +1,117 @@
+"""Boosted trees behind one small protocol: which library grows them is a choice by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import UsageError
+from unskew.log.features import Features
+
+__all__ = ["BOOSTERS", "Grower", "Library", "TreeSettings", "Trees", "library"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """How trees are grown, whoever grows them.
+
+    ``extra`` goes to the library as it is and wins over everything else.
+    """
+
+    learning_rate: float
+    num_leaves: int
+    feature_fraction: float
+    bagging_fraction: float
+    min_data_in_leaf: int
+    min_data_in_bin: int
+    min_sum_hessian_in_leaf: float
+    seed: int | None
+    n_jobs: int | None
+    extra: Mapping[str, Any]
+
+
+class Trees(Protocol):
+    """A finished sum of trees."""
+
+    @property
+    def n_rounds(self) -> int:
+        """How many trees there are."""
+
+    @property
+    def raw(self) -> Any:
+        """The library's own object."""
+
+    def predict(
+        self, values: npt.NDArray[np.floating], *, first: int = 0, last: int | None = None
+    ) -> FloatArray:
+        """The sum of the trees ``first`` to ``last`` (excluded) for every row."""
+
+    def contributions(self, values: npt.NDArray[np.floating]) -> FloatArray:
+        """What each feature adds to the score of every row; the last column is the baseline."""
+
+    def importances(self, kind: str) -> FloatArray:
+        """How often ("split") each feature is used, or how much it improves the loss ("gain")."""
+
+    def write(self, path: Path) -> None:
+        """Write the trees in the library's own format."""
+
+
+class Grower(Protocol):
+    """A sum of trees that grows, one tree at a time, and knows the scores of its training rows."""
+
+    @property
+    def score(self) -> FloatArray:
+        """The present score of every training row."""
+
+    def grow(self, gradient: FloatArray, hessian: FloatArray) -> bool:
+        """Add the tree that these derivatives ask for; False if no split was possible."""
+
+    def one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
+        """What the tree of that number (counted from 0) adds to the score of every row."""
+
+    def finish(self, n_rounds: int) -> Trees:
+        """The first ``n_rounds`` trees, without the training data."""
+
+
+class Library(Protocol):
+    """A library that grows trees."""
+
+    file_name: str
+
+    def start(self, features: Features, settings: TreeSettings, continued: Trees | None) -> Grower:
+        """Begin on these rows, from nothing or from an earlier model."""
+
+    def read(self, path: Path) -> Trees:
+        """The trees that `Trees.write` wrote."""
+
+
+# Each booster's name and the module it lives in, which has an object `LIBRARY`.
+BOOSTERS: dict[str, str] = {
+    "lightgbm": "unskew.trees.lightgbm_trees",
+    "xgboost": "unskew.trees.xgboost_trees",
+}
+
+
+def library(name: str) -> Library:
+    """The library of that name; it is imported only now."""
+    if name not in BOOSTERS:
+        raise UsageError(f"booster must be one of {sorted(BOOSTERS)}, got {name!r}")
+    return cast(Library, import_module(BOOSTERS[name]).LIBRARY)
+
+
+def allowed_names(
+    names: tuple[str, ...], forbidden: str, placeholder: Callable[[int], str]
+) -> list[str]:
+    """Feature names as a library accepts them: one with a forbidden character is numbered."""
+    return [
+        placeholder(k) if any(c in forbidden for c in name) else name
+        for k, name in enumerate(names)
+    ]

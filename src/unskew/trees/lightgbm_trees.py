@@ -1,0 +1,220 @@
+"""Trees grown by LightGBM.
+
+The gradients are handed over round by round instead of as an objective: LightGBM copies its
+parameters deeply, an objective among them, and with it would go the position bias.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from unskew.errors import StoreError, UsageError
+from unskew.log.features import Features
+from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names
+
+__all__ = ["LIBRARY", "LightGBMGrower", "LightGBMTrees", "parameters"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# LightGBM's default of bin_construct_sample_cnt.
+_MOST_ROWS_COPIED = 200_000
+
+
+class LightGBMTrees:
+    """A LightGBM booster without its training data."""
+
+    def __init__(self, booster: lightgbm.Booster, n_jobs: int = 0) -> None:
+        self.raw = booster
+        self._n_jobs = n_jobs
+
+    @property
+    def n_rounds(self) -> int:
+        """How many trees there are."""
+        return int(self.raw.num_trees())
+
+    def predict(
+        self, values: npt.NDArray[np.floating], *, first: int = 0, last: int | None = None
+    ) -> FloatArray:
+        """The sum of the trees ``first`` to ``last`` (excluded) for every row."""
+        count = (self.n_rounds if last is None else last) - first
+        if count <= 0:
+            return np.zeros(len(values))
+        score = self.raw.predict(
+            values,
+            raw_score=True,
+            start_iteration=first,
+            num_iteration=count,
+            validate_features=False,
+            num_threads=self._n_jobs,
+        )
+        return np.asarray(score, dtype=np.float64)
+
+    def contributions(self, values: npt.NDArray[np.floating]) -> FloatArray:
+        """What each feature adds to the score of every row; the last column is the baseline."""
+        return np.asarray(self.raw.predict(values, pred_contrib=True), dtype=np.float64)
+
+    def importances(self, kind: str) -> FloatArray:
+        """How often ("split") each feature is used, or how much it improves the loss ("gain")."""
+        return np.asarray(self.raw.feature_importance(importance_type=kind), dtype=np.float64)
+
+    def write(self, path: Path) -> None:
+        """Write the trees as LightGBM's text."""
+        self.raw.save_model(str(path))
+
+
+class LightGBMGrower:
+    """A LightGBM booster in training."""
+
+    def __init__(self, features: Features, settings: TreeSettings, continued: Trees | None) -> None:
+        self._params = parameters(settings)
+        self._n_jobs = settings.n_jobs or 0
+        self._continued = continued.raw if continued is not None else None
+        self._rows = len(features)
+        self._before = continued.predict(features.values) if continued is not None else None
+        self._data = lightgbm.Dataset(
+            _by_columns(features.values),
+            feature_name=allowed_names(features.names, ',:[]{}"', "Column_{}".format),
+            categorical_feature=list(features.categorical),
+            params=self._params,
+            free_raw_data=continued is None,
+        )
+        self._started: lightgbm.Booster | None = None
+        self._score: FloatArray | None = None
+
+    @property
+    def _booster(self) -> lightgbm.Booster:
+        if self._started is None:
+            raise RuntimeError("no tree was grown yet")
+        return self._started
+
+    @property
+    def score(self) -> FloatArray:
+        """The present score of every training row."""
+        if self._score is None:
+            self._score = self._present_score()
+        return self._score
+
+    def _present_score(self) -> FloatArray:
+        if self._started is None:
+            return np.zeros(self._rows) if self._before is None else self._before
+        self._booster.eval_train(feval=self._keep_score)
+        return self._kept_score
+
+    def _keep_score(self, score: FloatArray, data: Any) -> tuple[str, float, bool]:
+        """An evaluation that measures nothing: LightGBM shows the scores of its rows to it alone."""
+        self._kept_score = score.copy()
+        self._kept_score.flags.writeable = False
+        return "score", 0.0, True
+
+    def grow(self, gradient: FloatArray, hessian: FloatArray) -> bool:
+        """Add the tree that these derivatives ask for; False if no split was possible."""
+
+        def derivatives(score: FloatArray, data: Any) -> tuple[FloatArray, FloatArray]:
+            return gradient, hessian
+
+        self._score = None
+        if self._started is not None:
+            return not self._started.update(fobj=derivatives)
+        # `train` is the public way to continue from another booster; one round of it gives a
+        # booster that can be updated. A function survives the deep copy of the parameters.
+        self._started = lightgbm.train(
+            {**self._params, "objective": derivatives},
+            self._data,
+            num_boost_round=1,
+            init_model=self._continued,
+            keep_training_booster=True,
+        )
+        return self._first_tree_has_a_split()
+
+    def _first_tree_has_a_split(self) -> bool:
+        """A tree without a split is dropped, unless it would be the only one."""
+        before = self._continued.num_trees() if self._continued is not None else 0
+        if self._booster.num_trees() == before:
+            return False
+        tree = self._booster.dump_model(start_iteration=before, num_iteration=1)["tree_info"][0]
+        return bool(tree["num_leaves"] > 1)
+
+    def one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
+        """What the tree of that number (counted from 0) adds to the score of every row."""
+        return LightGBMTrees(self._booster, self._n_jobs).predict(
+            values, first=number, last=number + 1
+        )
+
+    def finish(self, n_rounds: int) -> Trees:
+        """The first ``n_rounds`` trees, without the training data."""
+        text = self._booster.model_to_string(num_iteration=n_rounds)
+        return LightGBMTrees(lightgbm.Booster(model_str=text), self._n_jobs)
+
+
+def _by_columns(values: npt.NDArray[np.floating]) -> Any:
+    """The same values as columns, which LightGBM sorts into bins faster than rows.
+
+    It costs a copy. Up to a number of rows LightGBM copies every value anyway, to find the bins;
+    beyond it the rows are handed over as they are.
+    """
+    if len(values) > _MOST_ROWS_COPIED:
+        return values
+    columns = [pa.array(column) for column in np.ascontiguousarray(values.T)]
+    return pa.table(columns, names=[f"Column_{k}" for k in range(len(columns))])
+
+
+class _LightGBM:
+    file_name = "model.txt"
+
+    def start(self, features: Features, settings: TreeSettings, continued: Trees | None) -> Grower:
+        return LightGBMGrower(features, settings, continued)
+
+    def read(self, path: Path) -> Trees:
+        try:
+            return LightGBMTrees(lightgbm.Booster(model_file=str(path)))
+        except lightgbm.basic.LightGBMError as error:
+            raise StoreError(f"{path} is not a LightGBM model ({error})") from error
+
+
+LIBRARY = _LightGBM()
+
+
+def parameters(settings: TreeSettings) -> dict[str, Any]:
+    """The settings in LightGBM's words."""
+    aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
+    known = set(aliases).union(*aliases.values())
+    unknown = sorted(set(settings.extra) - known)
+    if unknown:
+        raise UsageError(
+            f"{', '.join(unknown)}: neither a parameter of UnbiasedLambdaMART nor of LightGBM"
+        )
+    parameters = {
+        "objective": "none",
+        "metric": "none",
+        "verbosity": -1,
+        "learning_rate": settings.learning_rate,
+        "num_leaves": settings.num_leaves,
+        "feature_fraction": settings.feature_fraction,
+        "bagging_fraction": settings.bagging_fraction,
+        "bagging_freq": 1 if settings.bagging_fraction < 1 else 0,
+        "min_data_in_leaf": settings.min_data_in_leaf,
+        "min_data_in_bin": settings.min_data_in_bin,
+        # Without it LightGBM stops the process's work with an error if no feature can be split.
+        "feature_pre_filter": False,
+        "min_sum_hessian_in_leaf": settings.min_sum_hessian_in_leaf,
+        "num_threads": settings.n_jobs or 0,
+        # Left to itself LightGBM times two ways of counting and takes the faster one, which adds up
+        # in another order: two runs would differ in their last digits.
+        "deterministic": True,
+        "force_col_wise": True,
+    }
+    if settings.seed is not None:
+        parameters["seed"] = settings.seed
+    # Whoever says max_leaf means num_leaves: drop our value under any name the caller uses.
+    for name in settings.extra:
+        main = next((key for key, others in aliases.items() if name in others), name)
+        parameters.pop(main, None)
+    if "force_row_wise" in settings.extra:
+        parameters.pop("force_col_wise", None)
+    return {**parameters, **settings.extra}

@@ -1,0 +1,143 @@
+"""Trees grown by XGBoost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import MissingDependencyError, StoreError
+from unskew.log.features import Features
+from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names
+
+try:
+    import xgboost
+except ImportError as error:
+    raise MissingDependencyError("XGBoost", "xgboost", 'booster="xgboost"') from error
+
+__all__ = ["LIBRARY", "XGBoostGrower", "XGBoostTrees"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class XGBoostTrees:
+    """An XGBoost booster; it scores in single precision."""
+
+    def __init__(self, booster: xgboost.Booster) -> None:
+        self.raw = booster
+
+    @property
+    def n_rounds(self) -> int:
+        """How many trees there are."""
+        return int(self.raw.num_boosted_rounds())
+
+    def _matrix(self, values: npt.NDArray[np.floating]) -> xgboost.DMatrix:
+        return _matrix(values, self.raw.feature_names, self.raw.feature_types)
+
+    def predict(
+        self, values: npt.NDArray[np.floating], *, first: int = 0, last: int | None = None
+    ) -> FloatArray:
+        """The sum of the trees ``first`` to ``last`` (excluded) for every row."""
+        end = self.n_rounds if last is None else last
+        if end <= first:
+            return np.zeros(len(values))
+        score = self.raw.predict(
+            self._matrix(values), output_margin=True, iteration_range=(first, end)
+        )
+        return np.asarray(score, dtype=np.float64)
+
+    def contributions(self, values: npt.NDArray[np.floating]) -> FloatArray:
+        """What each feature adds to the score of every row; the last column is the baseline."""
+        return np.asarray(self.raw.predict(self._matrix(values), pred_contribs=True), np.float64)
+
+    def importances(self, kind: str) -> FloatArray:
+        """How often ("split") each feature is used, or how much it improves the loss ("gain")."""
+        name = {"split": "weight", "gain": "total_gain"}[kind]
+        found = self.raw.get_score(importance_type=name)
+        return np.array([found.get(f, 0.0) for f in self.raw.feature_names or ()], np.float64)
+
+    def write(self, path: Path) -> None:
+        """Write the trees as XGBoost's JSON."""
+        self.raw.save_model(path)
+
+
+class XGBoostGrower:
+    """An XGBoost booster in training."""
+
+    def __init__(self, features: Features, settings: TreeSettings, continued: Trees | None) -> None:
+        self._params = _parameters(settings)
+        categorical = set(features.categorical)
+        self._names = allowed_names(features.names, "[]<", "f{}".format)
+        self._types = ["c" if k in categorical else "q" for k in range(features.n_features)]
+        self._data = _matrix(features.values, self._names, self._types)
+        self._booster = xgboost.Booster(
+            self._params, [self._data], model_file=None if continued is None else continued.raw
+        )
+        # What an earlier model was trained with must not survive into this run.
+        self._booster.set_param(self._params)
+
+    @property
+    def score(self) -> FloatArray:
+        """The present score of every training row."""
+        return np.asarray(self._booster.predict(self._data, output_margin=True), np.float64)
+
+    def grow(self, gradient: FloatArray, hessian: FloatArray) -> bool:
+        """Add the tree that these derivatives ask for; False if no split was possible."""
+        number = self._booster.num_boosted_rounds()
+        self._booster.boost(
+            self._data, number, grad=gradient.astype(np.float32), hess=hessian.astype(np.float32)
+        )
+        return "split" in self._booster[number : number + 1].get_dump(dump_format="json")[0]
+
+    def one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
+        """What the tree of that number (counted from 0) adds to the score of every row."""
+        return XGBoostTrees(self._booster).predict(values, first=number, last=number + 1)
+
+    def finish(self, n_rounds: int) -> Trees:
+        """The first ``n_rounds`` trees, without the training data."""
+        return XGBoostTrees(self._booster[:n_rounds])
+
+
+class _XGBoost:
+    file_name = "model.json"
+
+    def start(self, features: Features, settings: TreeSettings, continued: Trees | None) -> Grower:
+        return XGBoostGrower(features, settings, continued)
+
+    def read(self, path: Path) -> Trees:
+        try:
+            return XGBoostTrees(xgboost.Booster(model_file=path))
+        except xgboost.core.XGBoostError as error:
+            raise StoreError(f"{path} is not an XGBoost model ({error})") from error
+
+
+LIBRARY = _XGBoost()
+
+
+def _matrix(values: npt.NDArray[np.floating], names: Any, types: Any) -> xgboost.DMatrix:
+    return xgboost.DMatrix(
+        values, feature_names=names, feature_types=types, enable_categorical=True
+    )
+
+
+def _parameters(settings: TreeSettings) -> dict[str, Any]:
+    """LightGBM's meaning in XGBoost's words; it has no smallest number of rows in a leaf."""
+    parameters = {
+        "objective": "reg:squarederror",  # never asked: gradients are given
+        "base_score": 0.0,
+        "tree_method": "hist",
+        "grow_policy": "lossguide",
+        "max_depth": 0,
+        "max_leaves": settings.num_leaves,
+        "learning_rate": settings.learning_rate,
+        "colsample_bytree": settings.feature_fraction,
+        "subsample": settings.bagging_fraction,
+        "min_child_weight": settings.min_sum_hessian_in_leaf,
+        "reg_lambda": 0.0,
+        "nthread": settings.n_jobs or 0,
+        "verbosity": 0,
+        "seed": settings.seed or 0,
+    }
+    return {**parameters, **settings.extra}

@@ -1,0 +1,91 @@
+"""The boosters behind their protocol, and what happens where one is not installed."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from unskew.errors import MissingDependencyError, StoreError, UsageError
+from unskew.log.features import Features
+from unskew.trees import lightgbm_trees
+from unskew.trees.boosters import TreeSettings, library
+
+SETTINGS = TreeSettings(
+    learning_rate=0.1, num_leaves=4, feature_fraction=1.0, bagging_fraction=1.0,
+    min_data_in_leaf=5, min_data_in_bin=1, min_sum_hessian_in_leaf=1e-3, seed=0, n_jobs=1,
+    extra={},
+)  # fmt: skip
+
+
+def grown(name, rounds=3, names=("a", "b,c[0]")):
+    """A booster that fits the first feature for some rounds, and its features."""
+    values = np.random.default_rng(0).normal(size=(100, 2))
+    grower = library(name).start(Features(values, names), SETTINGS, None)
+    for _ in range(rounds):
+        assert grower.grow(grower.score - values[:, 0], np.ones(100))
+    return grower, values
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+def test_both_libraries_keep_the_protocol(name, tmp_path):
+    """Scores, single trees, cut models, files: they agree with each other in both libraries."""
+    grower, values = grown(name)
+    trees = grower.finish(3)
+    np.testing.assert_allclose(trees.predict(values), grower.score, atol=1e-6)
+    single = sum(grower.one_tree(values, number) for number in range(3))
+    np.testing.assert_allclose(single, grower.score, atol=1e-6)
+    np.testing.assert_array_equal(grower.finish(2).predict(values), trees.predict(values, last=2))
+    assert grower.finish(2).n_rounds == 2
+    assert (trees.predict(values, first=3) == 0).all()
+    assert trees.importances("gain")[0] > trees.importances("gain")[1]
+    assert trees.importances("split").sum() == 3 * 3
+    trees.write(tmp_path / library(name).file_name)
+    again = library(name).read(tmp_path / library(name).file_name)
+    np.testing.assert_array_equal(again.predict(values), trees.predict(values))
+
+
+@pytest.mark.parametrize("continued", [False, True])
+def test_columns_and_rows_grow_the_same_trees(continued, monkeypatch):
+    """LightGBM gets columns of few rows and the rows of many: with gaps and categories, bit for bit."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(500, 4))
+    values[:, 1] = rng.integers(0, 5, size=500)
+    values[rng.random((500, 4)) < 0.1] = np.nan
+    features = Features(values, ("a", "b", "c", "d"), {"b": tuple("vwxyz")})
+    target = np.nan_to_num(values[:, 0]) + 5.0 * (values[:, 1] == 2)
+
+    def trees(before=None):
+        grower = library("lightgbm").start(features, SETTINGS, before)
+        for _ in range(5):
+            assert grower.grow(grower.score - target, np.ones(500))
+        return grower.finish(5 if before is None else 10)
+
+    before = trees() if continued else None
+    by_columns = trees(before).raw.model_to_string()
+    monkeypatch.setattr(lightgbm_trees, "_MOST_ROWS_COPIED", 499)
+    assert trees(before).raw.model_to_string() == by_columns
+    assert "num_cat=1" in by_columns
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+def test_a_file_that_is_no_model_is_refused(name, tmp_path):
+    """Reading something else is an error of ours that names the file."""
+    (tmp_path / "model").write_text("{}")
+    with pytest.raises(StoreError, match=r"model is not an? \w+ model"):
+        library(name).read(tmp_path / "model")
+
+
+def test_an_unknown_booster_is_refused():
+    """Only the boosters we know can be asked for."""
+    with pytest.raises(UsageError, match=r"booster must be one of \['lightgbm', 'xgboost'\]"):
+        library("catboost")
+
+
+def test_a_missing_library_comes_with_the_install_line(monkeypatch):
+    """Where XGBoost is not installed, the error says how to install it."""
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    monkeypatch.delitem(sys.modules, "unskew.trees.xgboost_trees", raising=False)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'unskew\[xgboost\]'"):
+        library("xgboost")
