@@ -12,7 +12,7 @@ from unskew.rankers.training import train
 class Stub:
     """Counts its rounds; its model is the number of the last one, its scores are given."""
 
-    done_before = 0
+    done_before, note = 0, ""
 
     def __init__(self, *, n_rounds=10, settled_after=None, interrupted_in=None, remarks=()):
         self.n_rounds, self.remarks, self.number = n_rounds, remarks, 0
@@ -39,10 +39,6 @@ class Stub:
     def model(self):
         """The number of the round."""
         return self.number
-
-    def note(self):
-        """Nothing."""
-        return ""
 
 
 class Measured:

@@ -28,11 +28,14 @@ class Training(Protocol):
         The most rounds.
     done_before
         The rounds of an earlier training that is continued.
+    note
+        What the progress bar says beside the bias, or nothing.
 
     """
 
     n_rounds: int
     done_before: int
+    note: str
 
     @property
     def bias(self) -> PositionBias:
@@ -50,9 +53,6 @@ class Training(Protocol):
 
     def model(self) -> Any:
         """The model after the last round, as something that later rounds do not change."""
-
-    def note(self) -> str:
-        """What the progress bar says beside the bias, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def train(
                 metric = None if validation is None else (validation.name, rounds.measures[-1])
                 seen = TrainingRound(number, last, training.bias, metric)
                 if progress:
-                    advance(1, _note(seen, training.note()))
+                    advance(1, _note(seen, training.note))
                 asked = [callback(seen) for callback in callbacks]
                 if any(asked) or _gives_up(rounds, patience):
                     break

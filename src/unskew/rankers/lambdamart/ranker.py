@@ -116,9 +116,11 @@ class UnbiasedLambdaMART(Ranker):
         verbose: int = 1,
         **booster_params: Any,
     ) -> None:
-        self.p = p
+        super().__init__(
+            debias=debias, p=p, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
+            early_stopping_rounds=early_stopping_rounds, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.sigma = sigma
-        self.debias = debias
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.num_leaves = num_leaves
@@ -126,13 +128,7 @@ class UnbiasedLambdaMART(Ranker):
         self.bagging_fraction = bagging_fraction
         self.min_data_in_leaf = min_data_in_leaf
         self.min_sum_hessian_in_leaf = min_sum_hessian_in_leaf
-        self.n_positions = n_positions
         self.booster = booster
-        self.early_stopping_rounds = early_stopping_rounds
-        self.ndcg_at = ndcg_at
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
         self._booster_params = booster_params
 
     # Parameters ---------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ FloatArray = npt.NDArray[np.float64]
 class TreeTraining:
     """Trees that grow on the gradients of an objective; its model is how many trees to keep."""
 
+    note = ""
+
     def __init__(
         self, grower: Grower, objective: PairwiseObjective, *, n_rounds: int, done_before: int = 0
     ) -> None:
@@ -54,10 +56,6 @@ class TreeTraining:
     def model(self) -> int:
         """How many trees there are."""
         return self._n_trees
-
-    def note(self) -> str:
-        """Nothing but the bias."""
-        return ""
 
     @property
     def remarks(self) -> list[str]:

@@ -58,6 +58,7 @@ class NeuralTraining:
     """
 
     done_before = 0
+    note = ""
     remarks = ()
 
     def __init__(
@@ -90,15 +91,12 @@ class NeuralTraining:
     def step(self) -> bool:
         """One epoch, and its loss in `losses`."""
         self.losses.append(self.epoch())
+        self.note = f"loss {self.losses[-1]:.4f}"
         return True
 
     def model(self) -> Any:
         """A copy of the network, on the CPU."""
         return deepcopy(self.network).to("cpu")
-
-    def note(self) -> str:
-        """The loss of the last epoch."""
-        return f"loss {self.losses[-1]:.4f}"
 
     def epoch(self) -> float:
         """One pass over all pages, then the bias; returns the mean loss by weight."""

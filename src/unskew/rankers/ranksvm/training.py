@@ -26,6 +26,7 @@ class SVMTraining:
     """
 
     done_before = 0
+    note = ""
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class SVMTraining:
         self._done += 1
         self._remark(solution)
         self._solution, self.bias = solution, bias
+        self.note = f"objective {solution.objective:.6g}"
         return True
 
     def _remark(self, solution: Solution) -> None:
@@ -85,10 +87,6 @@ class SVMTraining:
     def model(self) -> Solution:
         """The solution of the last round."""
         return self._solution
-
-    def note(self) -> str:
-        """The objective of the last round."""
-        return f"objective {self._solution.objective:.6g}"
 
 
 def _clicked_mass(data: Impressions) -> float:
