@@ -23,6 +23,7 @@ from unskew.registry import (
     check_debias,
     make_estimator,
     ranker_name,
+    ranker_of_folder,
 )
 
 ALONE = [m.name for m in METHODS.values() if m.home and m.extra is None]
@@ -181,3 +182,26 @@ def test_a_fit_that_gives_no_bias():
         resolved(Other())
     with pytest.raises(UsageError, match="needs a click log"):
         resolve_debias(RegressionEM(), ranker="lambdamart", data=None, n_positions=3)
+
+
+def test_what_a_method_learns_is_declared():
+    """Which curves it re-estimates and which loss a network needs are said once, in its entry."""
+    assert {m.name: m.sides for m in METHODS.values() if any(m.sides)} == {
+        "pairwise": (True, True),
+        "clicked": (True, False),
+    }
+    learned = {m.name for m in METHODS.values() if "dnn" in m.learned_by}
+    assert {m.name for m in METHODS.values() if m.loss is not None} == learned
+    assert resolved("clicked").sides == (True, False)
+    assert resolved("relative-ctr").sides == (False, False)
+
+
+def test_folders_are_named_after_rankers():
+    """A ranker is found by its name or by what earlier versions called its folder."""
+    for kind, name in (
+        ("lambdamart", "lambdamart"),
+        ("UnbiasedLambdaMART", "lambdamart"),
+        ("neural", "dnn"),
+    ):
+        assert ranker_of_folder(kind) is RANKERS[name]
+    assert ranker_of_folder("impressions") is None

@@ -176,3 +176,16 @@ def test_no_folder(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=message):
         unskew.load(tmp_path / name)
+
+
+def test_an_old_name_of_the_same_kind(tmp_path):
+    """A folder saved under a kind's old name is read, and replaced under the new one."""
+    write_folder(tmp_path / "a", kind="old", version=1, meta={"n": 1}, files={})
+    with pytest.raises(StoreError, match="holds 'old', but 'new' was asked for"):
+        read_folder(tmp_path / "a", kind="new", version=1)
+    stored = read_folder(tmp_path / "a", kind="new", version=1, old_kinds=("old",))
+    assert stored.meta == {"n": 1}
+    with pytest.raises(StoreError, match="holds 'old', not 'new': nothing was written"):
+        write_folder(tmp_path / "a", kind="new", version=2, meta={}, files={})
+    write_folder(tmp_path / "a", kind="new", old_kinds=("old",), version=2, meta={"n": 2}, files={})
+    assert read_folder(tmp_path / "a", kind="new", version=2).meta == {"n": 2}

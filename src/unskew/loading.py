@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from typing import Any
 
 from unskew.errors import StoreError
+from unskew.registry import ranker_of_folder
 from unskew.store import read_kind
 
 __all__ = ["load"]
 
-# Each kind of folder and the module whose function ``load`` reads it.
-_LOADERS = {
-    "impressions": "unskew.log.saved",
-    "UnbiasedLambdaMART": "unskew.rankers.lambdamart.folder",
-    "ranksvm": "unskew.rankers.ranksvm.folder",
-    "neural": "unskew.rankers.neural.folder",
-}
-
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a folder that ``save`` wrote: Impressions or a model. Loading never runs code."""
+    """Read a folder that ``save`` wrote: Impressions or a ranker. Loading never runs code."""
     kind = read_kind(path)
-    if kind not in _LOADERS:
-        raise StoreError(
-            f"{os.fspath(path)} holds {kind!r}, which this version does not know: upgrade with "
-            "pip install -U unskew"
-        )
-    return import_module(_LOADERS[kind]).load(path)
+    if kind == "impressions":
+        from unskew.log.saved import load as load_impressions
+
+        return load_impressions(path)
+    if ranker_of_folder(kind) is not None:
+        from unskew.rankers.saving import load as load_ranker
+
+        return load_ranker(path)
+    raise StoreError(
+        f"{os.fspath(path)} holds {kind!r}, which this version does not know: upgrade with "
+        "pip install -U unskew"
+    )

@@ -22,10 +22,11 @@ __all__ = [
     "METHODS",
     "RANKERS",
     "Method",
-    "Ranker",
+    "RankerEntry",
     "check_debias",
     "make_estimator",
     "ranker_name",
+    "ranker_of_folder",
 ]
 
 # What a log must have for a method to say anything about it.
@@ -38,13 +39,18 @@ PACKAGES: Mapping[str, str] = MappingProxyType({"neural": "PyTorch"})
 
 
 @dataclass(frozen=True)
-class Ranker:
-    """A ranker: where it lives, and the extra it needs, if any."""
+class RankerEntry:
+    """A ranker: where it lives, and the extra it needs, if any.
+
+    Its name is also the kind of folder that it is saved as; ``old_kinds`` are what earlier versions
+    called that.
+    """
 
     name: str
     home: str
     summary: str
     extra: str | None = None
+    old_kinds: tuple[str, ...] = ()
 
     def load(self) -> Any:
         """Its class."""
@@ -66,6 +72,10 @@ class Method:
         The rankers for which the bias is estimated first and then held.
     needs
         What a log must have.
+    sides
+        Which curves are learned: t_plus, t_minus.
+    loss
+        The loss that a network needs to learn it.
 
     """
 
@@ -77,6 +87,8 @@ class Method:
     held_by: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     extra: str | None = None
+    sides: tuple[bool, bool] = (False, False)
+    loss: str | None = None
 
     @property
     def rankers(self) -> tuple[str, ...]:
@@ -98,18 +110,25 @@ def _named(*entries: Any) -> Mapping[str, Any]:
 
 _ALL = ("lambdamart", "ranksvm", "dnn")
 
-RANKERS: Mapping[str, Ranker] = _named(
-    Ranker(
+RANKERS: Mapping[str, RankerEntry] = _named(
+    RankerEntry(
         "lambdamart",
         "unskew.rankers.lambdamart.ranker:UnbiasedLambdaMART",
         "gradient-boosted trees on the LambdaMART loss",
+        old_kinds=("UnbiasedLambdaMART",),
     ),
-    Ranker(
+    RankerEntry(
         "ranksvm",
         "unskew.rankers.ranksvm.ranker:PropensityRankSVM",
         "a linear ranker on the pairwise hinge loss",
     ),
-    Ranker("dnn", "unskew.rankers.neural.ranker:NeuralRanker", "a neural network", extra="neural"),
+    RankerEntry(
+        "dnn",
+        "unskew.rankers.neural.ranker:NeuralRanker",
+        "a neural network",
+        extra="neural",
+        old_kinds=("neural",),
+    ),
 )
 
 METHODS: Mapping[str, Method] = _named(
@@ -118,11 +137,15 @@ METHODS: Mapping[str, Method] = _named(
         "Pairwise Debiasing: both curves from the losses of pairs",
         home="unskew.bias.pairwise:PairwiseDebiasing",
         learned_by=_ALL,
+        sides=(True, True),
+        loss="pairwise",
     ),
     Method(
         "clicked",
         "Pairwise Debiasing of the clicked side only, t_minus held at 1",
         learned_by=_ALL,
+        sides=(True, False),
+        loss="pairwise",
     ),
     Method(
         "randomization",
@@ -153,6 +176,7 @@ METHODS: Mapping[str, Method] = _named(
         learned_by=("dnn",),
         needs=(FEATURES,),
         extra="neural",
+        loss="listwise",
     ),
     Method(
         "relative-ctr",
@@ -182,6 +206,11 @@ def ranker_name(ranker: Any) -> str | None:
     """The registered name of a ranker, or of the one it is derived from; None if there is none."""
     homes = {f"{kind.__module__}:{kind.__qualname__}" for kind in type(ranker).__mro__}
     return next((entry.name for entry in RANKERS.values() if entry.home in homes), None)
+
+
+def ranker_of_folder(kind: str) -> RankerEntry | None:
+    """The ranker that is saved as this kind of folder; None if it is no ranker's."""
+    return next((one for one in RANKERS.values() if kind in {one.name, *one.old_kinds}), None)
 
 
 def check_debias(debias: Any, ranker: str | None) -> None:

@@ -14,7 +14,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,13 +41,15 @@ def write_folder(
     version: int,
     meta: Mapping[str, Any],
     files: Mapping[str, Callable[[Path], None]],
+    old_kinds: Collection[str] = (),
 ) -> Path:
     """Write ``files`` (a name and what writes it) and ``meta`` into the folder ``path``, atomically.
 
-    An existing folder is replaced only if Unskew saved it and it holds the same ``kind``.
+    An existing folder is replaced only if Unskew saved it and it holds the same ``kind``, by this
+    name or one that earlier versions gave it.
     """
     folder = Path(path)
-    if not _replaces(folder, kind):
+    if not _replaces(folder, kind, old_kinds):
         folder.parent.mkdir(parents=True, exist_ok=True)
         new = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
         new.mkdir()
@@ -72,6 +74,7 @@ def _write(
     suffix: str,
 ) -> None:
     written: dict[str, dict[str, Any]] = {}
+    replaced = _manifest(folder)["files"] if (folder / MANIFEST).is_file() else {}
     try:
         for name, write in files.items():
             target = folder / _suffixed(name, suffix)
@@ -84,7 +87,7 @@ def _write(
             }
         _replace_manifest(folder, {"kind": kind, "version": version, "files": written, **meta})
     finally:
-        _remove_orphans(folder, files)
+        _remove_orphans(folder, {*files, *replaced})
 
 
 def _suffixed(name: str, suffix: str) -> str:
@@ -106,11 +109,13 @@ def _remove_orphans(folder: Path, names: Iterable[str]) -> None:
                 file.unlink(missing_ok=True)
 
 
-def read_folder(path: str | os.PathLike[str], *, kind: str, version: int) -> StoredFolder:
+def read_folder(
+    path: str | os.PathLike[str], *, kind: str, version: int, old_kinds: Collection[str] = ()
+) -> StoredFolder:
     """Read a folder of the given kind, written by this version or an older one, and check it."""
     folder = Path(path)
     manifest = _manifest(folder)
-    if manifest["kind"] != kind:
+    if manifest["kind"] not in {kind, *old_kinds}:
         raise StoreError(f"{folder} holds {manifest['kind']!r}, but {kind!r} was asked for")
     if manifest["version"] > version:
         raise StoreError(
@@ -175,7 +180,7 @@ def _checked(folder: Path, entry: Mapping[str, Any]) -> Path:
     return file
 
 
-def _replaces(folder: Path, kind: str) -> bool:
+def _replaces(folder: Path, kind: str, old_kinds: Collection[str]) -> bool:
     """Whether a save replaces an earlier one of the same kind; refuses to touch anything else."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
@@ -184,7 +189,7 @@ def _replaces(folder: Path, kind: str) -> bool:
             f"{folder} exists and was not saved by Unskew: nothing was written; give a new path"
         )
     found = read_kind(folder)
-    if found != kind:
+    if found not in {kind, *old_kinds}:
         raise StoreError(
             f"{folder} holds {found!r}, not {kind!r}: nothing was written; give a new path"
         )

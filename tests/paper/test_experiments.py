@@ -177,19 +177,18 @@ def test_an_interruption_keeps_what_was_complete(study, done, tmp_path, monkeypa
 
 def test_a_ranker_cut_short_is_no_result(study, monkeypatch):
     """Ctrl-C inside a training, after which the ranker keeps its trees, leaves no row."""
-    from unskew.rankers import training
-
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
+    from unskew.rankers.lambdamart.training import TreeTraining
 
     calls = []
-    plain = training._one_round
+    plain = TreeTraining.step
 
-    def second_round_interrupted(*arguments):
+    def second_round_interrupted(training):
         calls.append(1)
-        return interrupted() if len(calls) == 2 else plain(*arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return plain(training)
 
-    monkeypatch.setattr(training, "_one_round", second_round_interrupted)
+    monkeypatch.setattr(TreeTraining, "step", second_round_interrupted)
     with pytest.raises(KeyboardInterrupt):
         perform(study, Run(1, 1, "lambdamart", "clicks"))
 

@@ -1,80 +1,119 @@
-"""The rounds, driven with a booster that is no booster."""
+"""The training loop, driven with a training that learns nothing."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from logs import impressions_of
-from unskew.pairs.objective import PairwiseObjective
-from unskew.pairs.reference import ClickedPage
-from unskew.pairs.statistic import pair_statistics
 from unskew.position_bias import PositionBias
 from unskew.rankers.training import train
 
 
-class StubGrower:
-    """Adds the same step to every score each round; gives up or is interrupted when told to."""
+class Stub:
+    """Counts its rounds; its model is the number of the last one, its scores are given."""
 
-    def __init__(self, step, *, no_split_in=None, interrupted_in=None):
-        self.score = np.zeros(len(step))
-        self.step, self.round = step, 0
-        self.no_split_in, self.interrupted_in = no_split_in, interrupted_in
+    done_before, note = 0, ""
 
-    def grow(self, gradient, hessian):
+    def __init__(self, *, n_rounds=10, settled_after=None, interrupted_in=None, remarks=()):
+        self.n_rounds, self.remarks, self.number = n_rounds, remarks, 0
+        self.settled_after, self.interrupted_in = settled_after, interrupted_in
+
+    @property
+    def bias(self):
+        """Falls with every round."""
+        return PositionBias.from_propensities([1.0, 1 / (self.number + 1)])
+
+    def step(self):
         """One round."""
-        self.round += 1
-        if self.round == self.interrupted_in:
+        if self.number == self.settled_after:
+            return False
+        self.number += 1
+        if self.number == self.interrupted_in:
             raise KeyboardInterrupt
-        self.score = self.score + self.step
-        return self.round != self.no_split_in
+        return True
+
+    def score(self, held_out):
+        """What was given for this round."""
+        return held_out[self.number - 1]
+
+    def model(self):
+        """The number of the round."""
+        return self.number
 
 
-@pytest.fixture
-def objective():
-    """Two pages: one clicked at the top, one clicked at position 3."""
-    top = ClickedPage((0, 1, 2), (1, 2, 3), (1, 0, 0))
-    rare = ClickedPage((10, 11, 12), (1, 2, 3), (0, 0, 1))
-    data = impressions_of([top, rare], np.zeros((20, 1)))
-    return PairwiseObjective(
-        data.pages, pair_statistics(data), n_documents=20, bias=PositionBias.none(3), p=0.0
-    )
+class Measured:
+    """Validation data that measures what it is shown."""
+
+    name, higher_is_better = "measure", True
+
+    def __init__(self):
+        self.seen = []
+
+    def look(self, score):
+        """Note one measure."""
+        self.seen.append(score)
+
+    def measures(self, bias):
+        """All of them."""
+        return np.array(self.seen)
 
 
-def test_a_runaway_is_said(objective):
-    """A position whose loss vanishes has its bias held, and a warning names it."""
-    step = np.zeros(20)
-    step[12] = 2.0
-    with pytest.warns(
-        UserWarning, match=r"ran away at position\(s\) \[.*3\] .*a larger p \(now 0\)"
-    ):
-        rounds = train(StubGrower(step), objective, n_rounds=10)
-    assert rounds.biases[-1].t_plus[2] == 1e-3
-
-
-def test_a_healthy_run_says_nothing(objective):
-    """Scores that stay close together need no guard: no warning, every round kept."""
-    rounds = train(StubGrower(np.linspace(0, 0.01, 20)), objective, n_rounds=10)
-    assert rounds.kept == len(rounds.biases) == 10
+def test_every_round_counts():
+    """Without anything that ends it, training runs all rounds and keeps the last model."""
+    rounds = train(Stub())
+    assert rounds.kept == rounds.model == len(rounds.biases) == 10
+    assert [bias.t_plus[1] for bias in rounds.biases[:3]] == [1 / 2, 1 / 3, 1 / 4]
     assert not rounds.interrupted
 
 
-def test_an_interrupted_round_does_not_count(objective):
-    """Ctrl-C while round 4 grows keeps three rounds and says so."""
+def test_a_training_that_has_settled_ends_the_rounds():
+    """A step with nothing left to do does not count."""
+    rounds = train(Stub(settled_after=4))
+    assert rounds.kept == rounds.model == 4
+
+
+def test_early_stopping_keeps_the_model_of_the_best_round():
+    """The training ends so many rounds after the best one; an earlier model is still there."""
+    measures = [0.1, 0.5, 0.9, 0.8, 0.7, 0.6, 1.0]
+    rounds = train(Stub(), validation=Measured(), held_out=measures, patience=3)
+    assert rounds.measures == measures[:6]
+    assert rounds.best == rounds.kept == rounds.model == 3
+
+
+def test_validation_without_patience_only_watches():
+    """All rounds are measured, none is preferred."""
+    rounds = train(Stub(n_rounds=3), validation=Measured(), held_out=[3.0, 2.0, 1.0])
+    assert rounds.measures == [3.0, 2.0, 1.0]
+    assert rounds.best is None
+    assert rounds.model == 3
+
+
+def test_callbacks_see_every_round_and_may_stop():
+    """A callback gets the number, the bias and the measure; all callbacks of a round are asked."""
+    seen = []
+    stop = [lambda now: now.number == 2, seen.append]
+    rounds = train(Stub(), validation=Measured(), held_out=[0.5, 0.6], callbacks=stop)
+    assert [now.number for now in seen] == [1, 2]
+    assert [now.metric for now in seen] == [("measure", 0.5), ("measure", 0.6)]
+    assert seen[0].n_rounds == 10
+    assert seen[1].bias.equals(rounds.biases[1])
+
+
+def test_an_interrupted_round_does_not_count():
+    """Ctrl-C in round 4 keeps three rounds and says so."""
     with pytest.warns(UserWarning, match="keeps the 3 rounds that were complete"):
-        rounds = train(StubGrower(np.zeros(20), interrupted_in=4), objective, n_rounds=10)
+        rounds = train(Stub(interrupted_in=4))
     assert rounds.interrupted
-    assert rounds.kept == 3
+    assert rounds.kept == rounds.model == 3
 
 
-def test_ctrl_c_before_the_first_round_is_an_interruption(objective):
+def test_ctrl_c_before_the_first_round_is_an_interruption():
     """With no complete round there is nothing to keep."""
     with pytest.raises(KeyboardInterrupt):
-        train(StubGrower(np.zeros(20), interrupted_in=1), objective, n_rounds=10)
+        train(Stub(interrupted_in=1))
 
 
-def test_training_ends_when_no_split_is_possible(objective):
-    """A tree without a split ends the training; the rounds before it stay."""
-    with pytest.warns(UserWarning, match="training ended before round 6"):
-        rounds = train(StubGrower(np.zeros(20), no_split_in=6), objective, n_rounds=10)
-    assert rounds.kept == 5
+def test_remarks_become_warnings():
+    """What a training has to say is a warning when it is over."""
+    with pytest.warns(UserWarning, match="this went wrong"):
+        train(Stub(remarks=["this went wrong"]))

@@ -16,16 +16,9 @@ from unskew.pairs.statistic import Pairs
 from unskew.pairs.update import LIMIT, updated_curve
 from unskew.position_bias import PositionBias
 
-__all__ = ["DEBIASED_SIDES", "PairwiseObjective", "threads"]
+__all__ = ["PairwiseObjective", "threads"]
 
 FloatArray = npt.NDArray[np.float64]
-
-# What each way of learning a bias re-estimates: the clicked side, the unclicked side.
-DEBIASED_SIDES: dict[str | None, tuple[bool, bool]] = {
-    "pairwise": (True, True),
-    "clicked": (True, False),
-    None: (False, False),
-}
 
 
 class _Work:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,39 +16,245 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
-from unskew.errors import UsageError
+from unskew.bias.estimator import BiasEstimator
+from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
+from unskew.pairs.objective import threads
+from unskew.pairs.statistic import Pairs
 from unskew.position_bias import PositionBias
 from unskew.rankers.bias_history import BiasHistory
-from unskew.rankers.inputs import aligned, column_of, features_of, is_frame
+from unskew.rankers.debias import Debiasing, resolve_debias
+from unskew.rankers.inputs import aligned, column_of, features_of, is_frame, pairs_of
+from unskew.rankers.labels import label_impressions
 from unskew.rankers.ranking import Ranking, rank_candidates
-from unskew.rankers.validation import Validation, mean_ndcg, validation_of
+from unskew.rankers.saving import load, save
+from unskew.rankers.settings import Constraint, check_settings
+from unskew.rankers.training import Callback, Rounds, Training, train
+from unskew.rankers.validation import mean_ndcg, validation_of
+from unskew.registry import check_debias, ranker_name
 
 __all__ = ["Ranker"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Ranker(BaseEstimator, ABC):
     """The interface that the rankers share: data in, scores and rankings out.
 
-    A ranker adds its settings, `fit`, `fit_labels`, `_predict` (the scores of a matrix whose columns
-    are the training features in their order) and `save`. It is fitted once `position_bias_` is set.
+    A ranker adds its settings with their `constraints`, `_begin` (a model in training), `_keep` (the
+    model that training left), `_predict`, and `_model_files` and `_restore` for saving. It is
+    fitted once `position_bias_` is set.
+
+    Parameters
+    ----------
+    debias
+        ``"pairwise"`` learns both bias curves as the paper does, ``"clicked"`` learns `t_plus` and
+        holds `t_minus` at 1, ``None`` takes the clicks as they are. An estimator of
+        `unskew.bias`, or the name of one (``"randomization"``, ``"regression-em"``,
+        ``"table-em"``, ``"relative-ctr"``), is fitted to the log first and its bias held. A
+        `PositionBias`, or an array of examination probabilities with one entry per position, is
+        used as it is.
+    p
+        Regularisation of a learned bias, 0 or higher: the exponent is ``1 / (p + 1)``.
+    n_positions
+        The length of the bias curves; positions beyond it share the last entry. By default the
+        lowest position in the log.
+    early_stopping_rounds
+        End the training if the validation data of `fit` saw no better round for so long, and keep
+        the best one.
+    ndcg_at
+        The k of the NDCG@k on validation labels and of `score`.
+    random_state
+        Seed of what is drawn at random: a whole number, a NumPy generator or None.
+    n_jobs
+        Threads; None takes all.
+    verbose
+        0 is silent, 1 shows a progress bar.
+
+    Attributes
+    ----------
+    position_bias_, t_plus_, t_minus_
+        The bias re-estimated after the last round kept.
+    bias_history_
+        Both curves after every round kept.
+    validation_history_
+        The validation measure of every round, empty without validation data. Clicks judge all
+        rounds by the bias of the last one trained.
+    best_round_
+        The round that early stopping kept, counted from 1, or None.
+
     """
 
-    ndcg_at: int
-    position_bias_: PositionBias
-    bias_history_: BiasHistory
-    feature_names_: tuple[str, ...]
-    categories_: dict[str, tuple[str, ...]]
+    constraints: ClassVar[Mapping[str, Constraint]]
+
+    debias: str | BiasEstimator | PositionBias | npt.ArrayLike | None = "pairwise"
+    p: float = 0.5
+    n_positions: int | None = None
+    early_stopping_rounds: int | None = None
+    ndcg_at: int = 10
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 1
+
+    # The steepness of the pairwise loss, on held-out clicks too; a setting of some rankers.
+    sigma: float = field(init=False)
+
+    position_bias_: PositionBias = field(init=False)
+    bias_history_: BiasHistory = field(init=False)
+    validation_history_: list[float] = field(init=False)
+    best_round_: int | None = field(init=False)
+    feature_names_: tuple[str, ...] = field(init=False)
+    categories_: dict[str, tuple[str, ...]] = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
+
+    # Learning -----------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        click: Any = None,
+        *,
+        session: Any = None,
+        query: Any = None,
+        position: Any = None,
+        doc: Any = None,
+        weight: Any = None,
+        context: Any = None,
+        validation: LabelledData | Impressions | None = None,
+        callbacks: Sequence[Callback] = (),
+        init_model: Ranker | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from clicks: from `Impressions`, or from one row per result of every session.
+
+        Parameters
+        ----------
+        X, click, session, query, position, doc, weight, context
+            `Impressions` alone; or the features of every result shown, and columns beside them.
+        validation
+            Held-out labels or clicks, measured after every round.
+        callbacks
+            Called after every round with a `TrainingRound`; one that returns True ends the
+            training.
+        init_model
+            A fitted ranker, or the folder of a saved one, that is continued for as many rounds
+            again; its biases go on where they stopped. Only trees can be continued.
+
+        """
+        self._check()
+        data = self._clicks(
+            X, click, session=session, query=query, position=position, doc=doc, weight=weight,
+            context=context,
+        )  # fmt: skip
+        n_positions = min(self.n_positions or data.max_position, data.max_position)
+        return self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
+
+    def fit_labels(
+        self,
+        X: Any,
+        relevance: Any = None,
+        *,
+        query: Any = None,
+        validation: LabelledData | Impressions | None = None,
+        callbacks: Sequence[Callback] = (),
+        init_model: Ranker | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from relevance labels, which have no position bias: `debias` does not matter.
+
+        X is `LabelledData` alone, or features with ``relevance`` and ``query`` beside them; the rest
+        is as in `fit`.
+        """
+        self._check()
+        data = label_impressions(self._labels(X, relevance, query))
+        # The order of labelled rows means nothing: they share one position without bias.
+        return self._learn(data, None, 1, validation, callbacks, init_model)
+
+    def _check(self) -> None:
+        """Refuse settings that make no sense."""
+        check_settings(self.get_params(deep=False), self.constraints)
+        check_debias(self.debias, ranker_name(self))
+
+    def _learn(
+        self,
+        data: Impressions,
+        debias: Any,
+        n_positions: int,
+        validation: LabelledData | Impressions | None,
+        callbacks: Sequence[Callback],
+        init_model: Ranker | str | os.PathLike[str] | None,
+    ) -> Self:
+        before = self._earlier(init_model)
+        pairs = pairs_of(data)
+        found = resolve_debias(
+            debias, ranker=ranker_name(self), data=data, n_positions=n_positions,
+            n_jobs=self.n_jobs, earlier=None if before is None else before.position_bias_,
+        )  # fmt: skip
+        watch = validation_of(validation, n_positions=n_positions, sigma=self.sigma, k=self.ndcg_at)
+        if watch is None and self.early_stopping_rounds is not None:
+            raise UsageError("early_stopping_rounds needs validation data: fit(…, validation=…)")
+        training = self._begin(data, pairs, found, before)
+        held_out = None if watch is None else self._rows(self._values(watch.features))
+        with self._threads():
+            rounds = train(
+                training, validation=watch, held_out=held_out, callbacks=callbacks,
+                patience=self.early_stopping_rounds, progress=self.verbose > 0,
+            )  # fmt: skip
+        self._keep(training, rounds.model)
+        self._keep_biases(training, rounds, before)
+        return self
+
+    def _earlier(self, init_model: Ranker | str | os.PathLike[str] | None) -> Self | None:
+        """The fitted ranker that is to be continued."""
+        if init_model is None:
+            return None
+        before = init_model if isinstance(init_model, Ranker) else load(init_model)
+        before._check_fitted()
+        self._check_continues(before)
+        if before.feature_names_ != self.feature_names_:
+            raise DataError(
+                f"init_model was trained with the features {list(before.feature_names_)}, the "
+                f"data has {list(self.feature_names_)}"
+            )
+        return cast(Self, before)
+
+    def _check_continues(self, before: Ranker) -> None:
+        """Refuse an earlier model that this ranker cannot go on from: by default, any."""
+        raise UsageError(f"{type(self).__name__} cannot be continued: leave init_model away")
+
+    @abstractmethod
+    def _begin(
+        self, data: Impressions, pairs: Pairs, debias: Debiasing, before: Self | None
+    ) -> Training:
+        """The model before the first round."""
+
+    @abstractmethod
+    def _keep(self, training: Any, model: Any) -> None:
+        """Take the model of the best or last round; None if no round was complete."""
+
+    def _keep_biases(self, training: Training, rounds: Rounds, before: Self | None) -> None:
+        n_positions = len(training.bias)
+        earlier = () if before is None else before.bias_history_
+        biases = [bias.resized(n_positions) for bias in earlier] + rounds.biases[: rounds.kept]
+        # Without a single round, the bias is where it started.
+        self.position_bias_ = biases[-1] if biases else training.bias
+        self.bias_history_ = BiasHistory.of(biases, n_positions=n_positions)
+        self.validation_history_ = rounds.measures
+        self.best_round_ = None if rounds.best is None else training.done_before + rounds.best
+
+    def _rows(self, values: npt.NDArray[np.floating]) -> Any:
+        """Feature rows as the model takes them: by default as they are."""
+        return values
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """The threads that training may use."""
+        return threads(self.n_jobs)
 
     # What it learns from ------------------------------------------------------------------------
 
@@ -99,30 +308,9 @@ class Ranker(BaseEstimator, ABC):
 
     # What it gives ------------------------------------------------------------------------------
 
-    def _watch(
-        self,
-        data: LabelledData | Impressions | None,
-        *,
-        n_positions: int,
-        sigma: float,
-        k: int,
-        patience: int | None,
-    ) -> Validation | None:
-        """What watches over held-out data, whose features are brought into the model's order."""
-        watch = validation_of(data, n_positions=n_positions, sigma=sigma, k=k)
-        if watch is not None:
-            watch.features = Features(self._values(watch.features), self.feature_names_)
-        elif patience is not None:
-            raise UsageError("early_stopping_rounds needs validation data: fit(…, validation=…)")
-        return watch
-
     @abstractmethod
     def _predict(self, values: npt.NDArray[np.floating]) -> FloatArray:
         """The scores of a matrix whose columns are the training features in their order."""
-
-    @abstractmethod
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ranker into a folder, which `unskew.load` reads; never half of it."""
 
     def predict(self, X: Any) -> FloatArray:
         """The score of every row; higher is better."""
@@ -164,3 +352,18 @@ class Ranker(BaseEstimator, ABC):
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
                 "appropriate arguments before using this estimator."
             )
+
+    # On disk ------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the ranker into a folder, which `unskew.load` reads; never half of it."""
+        self._check_fitted()
+        save(self, path)
+
+    @abstractmethod
+    def _model_files(self) -> dict[str, Callable[[Path], None]]:
+        """The files that hold the model, by name, and what writes each."""
+
+    @abstractmethod
+    def _restore(self, files: Mapping[str, Path]) -> None:
+        """Read the model from the files that `_model_files` wrote, now or in an earlier version."""

@@ -25,27 +25,34 @@ class Debiasing:
     bias: PositionBias
     learned: str | None = None
 
+    @property
+    def sides(self) -> tuple[bool, bool]:
+        """Which curves Pairwise Debiasing re-estimates: t_plus, t_minus."""
+        return (False, False) if self.learned is None else METHODS[self.learned].sides
+
 
 def resolve_debias(
     debias: Any,
     *,
-    ranker: str,
+    ranker: str | None,
     data: Impressions | None,
     n_positions: int,
     n_jobs: int | None = None,
+    earlier: PositionBias | None = None,
 ) -> Debiasing:
     """What a ranker needs to know about ``debias``; an estimator is fitted to the log.
 
     ``debias`` is the name of a method, an estimator, a `PositionBias`, an array of examination
     probabilities with one entry per position, or None for no bias at all. A method by name runs on
-    ``n_jobs`` threads.
+    ``n_jobs`` threads. A bias that is learned starts from ``earlier`` where training is continued.
     """
     check_debias(debias, ranker)
     if debias is None:
         return Debiasing(PositionBias.none(n_positions))
     if isinstance(debias, str):
         if ranker in METHODS[debias].learned_by:
-            return Debiasing(PositionBias.none(n_positions), debias)
+            start = PositionBias.none(n_positions) if earlier is None else earlier
+            return Debiasing(start.resized(n_positions), debias)
         debias = make_estimator(debias, n_positions=n_positions, n_jobs=n_jobs)
     if isinstance(debias, BiasEstimator):
         debias = _fitted(debias, data)
@@ -61,7 +68,6 @@ def resolve_debias(
 
 
 def _fitted(estimator: BiasEstimator, data: Impressions | None) -> PositionBias:
-
     if data is None:
         raise UsageError(f"debias={estimator!r} needs a click log to estimate the bias from")
     bias = estimator.fit(data)

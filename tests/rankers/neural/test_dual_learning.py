@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from logs import impressions_of, random_log, random_sessions
+from unskew.errors import UsageError
 from unskew.pairs.reference import ClickedPage
 from unskew.position_bias import PositionBias
-from unskew.rankers.neural.dual_learning import (
-    DualLearning,
+from unskew.rankers.neural.dual_learning import DualLearning
+from unskew.rankers.neural.dual_losses import (
     bias_of_logits,
     inverse_propensity,
     inverse_relevance,
@@ -119,3 +120,27 @@ def rotated_clicks(rng, propensity, *, n_queries, sessions_per_page):
                 for click in clicks
             ]
     return impressions_of(sessions, feature[:, None])
+
+
+def test_it_has_the_settings_of_every_estimator():
+    """Positions shown too seldom take the bias above, a low bias is clipped, and both are marked."""
+    rng = np.random.default_rng(2)
+    often = rotated_clicks(rng, np.array([1.0, 0.5, 0.2]), n_queries=10, sessions_per_page=20)
+    plain = DualLearning(**QUICK).fit(often)
+    assert plain.clipped_positions == plain.borrowed_positions == ()
+    lowest = float(plain.t_plus.min())
+    with pytest.warns(UserWarning, match="was clipped"):
+        clipped = DualLearning(**QUICK, minimum=lowest + 1e-3).fit(often)
+    assert clipped.clipped_positions == (int(plain.t_plus.argmin()) + 1,)
+    assert clipped.t_plus.min() == lowest + 1e-3
+    seldom = DualLearning(**QUICK, min_shown=100, n_positions=2).fit(few_deep_pages())
+    assert seldom.borrowed_positions == (2,)
+    assert seldom.t_plus.tolist() == [1.0, 1.0]
+    with pytest.raises(UsageError, match="minimum must lie above 0"):
+        DualLearning(**QUICK, minimum=0.0).fit(often)
+
+
+def few_deep_pages():
+    """150 pages, of which few have a second result."""
+    deep = [ClickedPage((0, 1), (1, 2), (k % 2, 1 - k % 2)) for k in range(50)]
+    return impressions_of(deep + [ClickedPage((2,), (1,), (1,))] * 100, np.eye(12))

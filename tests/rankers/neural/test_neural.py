@@ -133,7 +133,7 @@ def test_early_stopping_keeps_the_best_epoch(log, labels):
     ranker = NeuralRanker(**options).fit(log, validation=labels)
     measures = np.array(ranker.validation_history_)
     best = int(np.argmax(measures)) + 1
-    assert ranker.best_epoch_ == best == len(ranker.bias_history_)
+    assert ranker.best_round_ == best == len(ranker.bias_history_)
     assert len(measures) == best + 3 < 60
     measure = ranker.score(labels.features, labels.relevance, query=labels.query)
     assert measure == pytest.approx(measures[best - 1])
@@ -153,7 +153,7 @@ def test_an_earlier_epoch_may_turn_out_the_best(log, labels, monkeypatch):
     options = {**QUICK, "n_epochs": 5, "early_stopping_rounds": 2}
     ranker = NeuralRanker(**options).fit(log, validation=labels)
     shorter = NeuralRanker(**{**QUICK, "n_epochs": 2}).fit(log)
-    assert ranker.best_epoch_ == 2
+    assert ranker.best_round_ == 2
     np.testing.assert_array_equal(ranker.predict(log), shorter.predict(log))
 
 
@@ -179,7 +179,7 @@ def test_saving_and_loading(log, tmp_path, debias):
     np.testing.assert_array_equal(again.predict(log), ranker.predict(log))
     np.testing.assert_array_equal(again.bias_history_.t_plus, ranker.bias_history_.t_plus)
     assert again.loss_history_ == ranker.loss_history_
-    assert again.best_epoch_ is None
+    assert again.best_round_ is None
     names = {file.name for file in (tmp_path / "model").iterdir()}
     assert names == {"unskew.json", "network.safetensors", "model.json", "bias_history.json"}
     again.fit(log)
@@ -252,7 +252,7 @@ def test_ctrl_c_keeps_what_was_learned(log, monkeypatch):
         return done[-1]
 
     monkeypatch.setattr(NeuralTraining, "epoch", interrupted)
-    with pytest.warns(UserWarning, match="keeps the 2 epochs that were complete"):
+    with pytest.warns(UserWarning, match="keeps the 2 rounds that were complete"):
         ranker = NeuralRanker(**QUICK).fit(log)
     assert len(ranker.bias_history_) == 2
     assert np.isfinite(ranker.predict(log)).all()

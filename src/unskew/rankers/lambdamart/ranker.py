@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.bias.estimator import BiasEstimator
-from unskew.errors import DataError, UsageError
+from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
-from unskew.log.labelled import LabelledData
-from unskew.pairs.objective import PairwiseObjective, threads
+from unskew.pairs.objective import PairwiseObjective
+from unskew.pairs.statistic import Pairs
 from unskew.position_bias import PositionBias
 from unskew.rankers.base import Ranker
-from unskew.rankers.bias_history import BiasHistory
-from unskew.rankers.inputs import pairs_of
-from unskew.rankers.labels import label_impressions
+from unskew.rankers.debias import Debiasing
+from unskew.rankers.lambdamart.training import TreeTraining
 from unskew.rankers.ranking import Explanation
-from unskew.rankers.settings import check_settings, seed_of, starting_bias
-from unskew.rankers.training import Callback, Rounds, train
-from unskew.trees.boosters import Trees, TreeSettings, library
+from unskew.rankers.settings import (
+    ABOVE_ZERO,
+    COMMON,
+    COUNT,
+    SHARE,
+    Constraint,
+    optional,
+    seed_of,
+    whole,
+)
+from unskew.trees.boosters import BOOSTERS, Trees, TreeSettings, library
 
 __all__ = ["UnbiasedLambdaMART"]
 
@@ -39,17 +46,11 @@ class UnbiasedLambdaMART(Ranker):
 
     Parameters
     ----------
-    p
-        Regularisation of the position bias, 0 or higher: the exponent is ``1 / (p + 1)``.
+    debias, p, n_positions, early_stopping_rounds, ndcg_at, n_jobs, verbose
+        As for every `Ranker`: how clicks are debiased, how training ends, what it shows. The model
+        does not depend on the number of threads.
     sigma
         Steepness of the pairwise loss.
-    debias
-        ``"pairwise"`` learns both bias curves as the paper does, ``"clicked"`` learns `t_plus` and
-        holds `t_minus` at 1, ``None`` takes the clicks as they are. An estimator of
-        `unskew.bias`, or the name of one (``"randomization"``, ``"regression-em"``,
-        ``"table-em"``, ``"relative-ctr"``), is fitted to the log first and its bias held. A
-        `PositionBias`, or an array of examination probabilities with one entry per position, is
-        used as it is.
     n_estimators, learning_rate, num_leaves, feature_fraction, bagging_fraction
         The trees, by default those of the paper.
     min_data_in_leaf
@@ -60,36 +61,17 @@ class UnbiasedLambdaMART(Ranker):
         compressed and uncompressed runs are alike but not the same; XGBoost's are the same.
     min_sum_hessian_in_leaf
         The smallest sum of second derivatives in a leaf. It counts sessions, compressed or not.
-    n_positions
-        The length of the bias curves; positions beyond it share the last entry. By default the
-        lowest position in the log.
     booster
         ``"lightgbm"`` or ``"xgboost"`` (which has no min_data_in_leaf).
-    early_stopping_rounds
-        End the training if the validation data of `fit` saw no better round for so long, and keep
-        the best one.
-    ndcg_at
-        The k of the NDCG@k that is measured on validation labels.
     random_state
         Seed of the sampling of features and documents.
-    n_jobs
-        Threads; None takes all. The model does not depend on it.
-    verbose
-        0 is silent, 1 shows a progress bar.
     booster_params
         Any further parameter of the booster, such as ``max_depth`` or ``lambda_l2``.
 
     Attributes
     ----------
-    position_bias_, t_plus_, t_minus_
-        What Algorithm 1 returns: re-estimated after the last round.
-    bias_history_
-        Both curves after every round.
-    validation_history_
-        The validation measure of every round, empty without validation data. Clicks judge all
-        rounds by the bias of the last one trained.
-    best_round_
-        The round that early stopping kept, counted from 1, or None.
+    position_bias_, t_plus_, t_minus_, bias_history_, validation_history_, best_round_
+        As for every `Ranker`; the bias is what Algorithm 1 returns.
     trees_
         The trees; ``trees_.raw`` is the library's own booster.
     feature_importances_
@@ -97,9 +79,20 @@ class UnbiasedLambdaMART(Ranker):
 
     """
 
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **COMMON,
+        "sigma": ABOVE_ZERO,
+        "n_estimators": COUNT,
+        "learning_rate": ABOVE_ZERO,
+        "num_leaves": whole(2),
+        "feature_fraction": SHARE,
+        "bagging_fraction": SHARE,
+        "min_data_in_leaf": optional(COUNT),
+        "min_sum_hessian_in_leaf": ABOVE_ZERO,
+        "booster": Constraint(f"one of {sorted(BOOSTERS)}", lambda value: value in [*BOOSTERS]),
+    }
+
     trees_: Trees
-    validation_history_: list[float]
-    best_round_: int | None
 
     def __init__(
         self,
@@ -123,9 +116,11 @@ class UnbiasedLambdaMART(Ranker):
         verbose: int = 1,
         **booster_params: Any,
     ) -> None:
-        self.p = p
+        super().__init__(
+            debias=debias, p=p, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
+            early_stopping_rounds=early_stopping_rounds, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.sigma = sigma
-        self.debias = debias
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.num_leaves = num_leaves
@@ -133,123 +128,38 @@ class UnbiasedLambdaMART(Ranker):
         self.bagging_fraction = bagging_fraction
         self.min_data_in_leaf = min_data_in_leaf
         self.min_sum_hessian_in_leaf = min_sum_hessian_in_leaf
-        self.n_positions = n_positions
         self.booster = booster
-        self.early_stopping_rounds = early_stopping_rounds
-        self.ndcg_at = ndcg_at
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        for name, value in booster_params.items():
-            setattr(self, name, value)
+        self._booster_params = booster_params
 
     # Parameters ---------------------------------------------------------------------------------
 
-    @property
-    def _extra(self) -> dict[str, Any]:
-        """The booster's own parameters: whatever was given beyond the declared ones."""
-        declared = set(self._get_param_names())
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name not in declared and not name.startswith("_") and not name.endswith("_")
-        }  # fmt: skip
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Every parameter, those for the booster included."""
-        return {**super().get_params(deep=deep), **self._extra}
+        return {**super().get_params(deep=deep), **self._booster_params}
 
-    def set_params(self, **params: Any) -> UnbiasedLambdaMART:
+    def set_params(self, **params: Any) -> Self:
         """Change parameters; a name that is not one of ours goes to the booster."""
+        ours = self._get_param_names()
         for name, value in params.items():
-            setattr(self, name, value)
+            if name in ours:
+                setattr(self, name, value)
+            else:
+                self._booster_params = {**self._booster_params, name: value}
         return self
 
     # Learning -----------------------------------------------------------------------------------
 
-    def fit(
-        self,
-        X: Any,
-        click: Any = None,
-        *,
-        session: Any = None,
-        query: Any = None,
-        position: Any = None,
-        doc: Any = None,
-        weight: Any = None,
-        context: Any = None,
-        validation: LabelledData | Impressions | None = None,
-        callbacks: Sequence[Callback] = (),
-        init_model: UnbiasedLambdaMART | str | os.PathLike[str] | None = None,
-    ) -> UnbiasedLambdaMART:
-        """Learn from clicks: from `Impressions`, or from one row per result of every session.
-
-        ``init_model``, a fitted ranker or the folder of a saved one, is continued for another
-        ``n_estimators`` rounds; its biases go on where they stopped.
-        """
-        check_settings(self)
-        data = self._clicks(
-            X, click, session=session, query=query, position=position, doc=doc, weight=weight,
-            context=context,
+    def _begin(
+        self, data: Impressions, pairs: Pairs, debias: Debiasing, before: Self | None
+    ) -> TreeTraining:
+        objective = PairwiseObjective(
+            data.pages, pairs, n_documents=len(data.documents), bias=debias.bias, sigma=self.sigma,
+            p=self.p, sides=debias.sides,
         )  # fmt: skip
-        n_positions = min(self.n_positions or data.max_position, data.max_position)
-        return self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
-
-    def fit_labels(
-        self,
-        X: Any,
-        relevance: Any = None,
-        *,
-        query: Any = None,
-        validation: LabelledData | Impressions | None = None,
-        callbacks: Sequence[Callback] = (),
-        init_model: UnbiasedLambdaMART | str | os.PathLike[str] | None = None,
-    ) -> UnbiasedLambdaMART:
-        """Learn from relevance labels, which have no position bias: `debias` does not matter."""
-        check_settings(self)
-        data = label_impressions(self._labels(X, relevance, query))
-        # The order of labelled rows means nothing: they share one position without bias.
-        return self._learn(data, None, 1, validation, callbacks, init_model)
-
-    def _learn(
-        self,
-        data: Impressions,
-        debias: Any,
-        n_positions: int,
-        validation: LabelledData | Impressions | None,
-        callbacks: Sequence[Callback],
-        init_model: UnbiasedLambdaMART | str | os.PathLike[str] | None,
-    ) -> UnbiasedLambdaMART:
-        before = self._continued(init_model)
-        objective = self._objective(data, debias, n_positions, before)
-        watch = self._watch(
-            validation, n_positions=len(objective.bias), sigma=self.sigma, k=self.ndcg_at,
-            patience=self.early_stopping_rounds,
-        )  # fmt: skip
-        grower = library(self.booster).start(
-            data.features, self._tree_settings(data), None if before is None else before.trees_
-        )
-        with threads(self.n_jobs):
-            rounds = train(
-                grower, objective, n_rounds=self.n_estimators,
-                done_before=0 if before is None else before.trees_.n_rounds, validation=watch,
-                patience=self.early_stopping_rounds, callbacks=callbacks, show=self.verbose > 0,
-            )  # fmt: skip
-        self._keep(grower, rounds, objective.bias, before)
-        return self
-
-    def _objective(
-        self, data: Impressions, debias: Any, n_positions: int, before: UnbiasedLambdaMART | None
-    ) -> PairwiseObjective:
-        pairs = pairs_of(data)
-        bias, sides = starting_bias(
-            debias, n_positions, None if before is None else before.position_bias_, data=data,
-            n_jobs=self.n_jobs,
-        )  # fmt: skip
-        return PairwiseObjective(
-            data.pages, pairs, n_documents=len(data.documents), bias=bias, sigma=self.sigma,
-            p=self.p, sides=sides,
-        )  # fmt: skip
+        earlier = None if before is None else before.trees_
+        grower = library(self.booster).start(data.features, self._tree_settings(data), earlier)
+        done_before = 0 if earlier is None else earlier.n_rounds
+        return TreeTraining(grower, objective, n_rounds=self.n_estimators, done_before=done_before)
 
     def _tree_settings(self, data: Impressions) -> TreeSettings:
         rows_per_document = data.n_rows / len(data.documents)
@@ -264,42 +174,22 @@ class UnbiasedLambdaMART(Ranker):
             min_sum_hessian_in_leaf=self.min_sum_hessian_in_leaf,
             seed=seed_of(self.random_state),
             n_jobs=self.n_jobs,
-            extra=self._extra,
+            extra=self._booster_params,
         )
 
-    def _continued(
-        self, init_model: UnbiasedLambdaMART | str | os.PathLike[str] | None
-    ) -> UnbiasedLambdaMART | None:
-        if init_model is None:
-            return None
-        if not isinstance(init_model, UnbiasedLambdaMART):
-            from unskew.rankers.lambdamart.folder import load
-
-            init_model = load(init_model)
-        init_model._check_fitted()
-        if init_model.booster != self.booster:
+    def _check_continues(self, before: Ranker) -> None:
+        if not isinstance(before, UnbiasedLambdaMART):
             raise UsageError(
-                f"init_model was grown by {init_model.booster}, this ranker uses {self.booster}"
+                f"init_model must be an UnbiasedLambdaMART, got a {type(before).__name__}"
             )
-        if init_model.feature_names_ != self.feature_names_:
-            raise DataError(
-                f"init_model was trained with the features {list(init_model.feature_names_)}, the "
-                f"data has {list(self.feature_names_)}"
+        if before.booster != self.booster:
+            raise UsageError(
+                f"init_model was grown by {before.booster}, this ranker uses {self.booster}"
             )
-        return init_model
 
-    def _keep(
-        self, grower: Any, rounds: Rounds, bias: PositionBias, before: UnbiasedLambdaMART | None
-    ) -> None:
-        earlier = 0 if before is None else before.trees_.n_rounds
-        self.trees_ = grower.finish(max(1, earlier + rounds.kept))
-        biases = list(before.bias_history_) if before is not None else []
-        biases = [b.resized(len(bias)) for b in biases] + rounds.biases[: rounds.kept]
-        # Without a single round, the bias is where it started.
-        self.position_bias_ = biases[-1] if biases else bias
-        self.bias_history_ = BiasHistory.of(biases, n_positions=len(bias))
-        self.validation_history_ = rounds.measures
-        self.best_round_ = None if rounds.best is None else earlier + rounds.best
+    def _keep(self, training: TreeTraining, model: int | None) -> None:
+        n_trees = training.done_before if model is None else model
+        self.trees_ = training.grower.finish(max(1, n_trees))
 
     # Using --------------------------------------------------------------------------------------
 
@@ -312,12 +202,6 @@ class UnbiasedLambdaMART(Ranker):
         parts = self.trees_.contributions(self._values(X))
         return Explanation(self.feature_names_, parts[:, :-1], float(parts[0, -1]))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ranker into a folder, which `unskew.load` reads; never half of it."""
-        from unskew.rankers.lambdamart.folder import save
-
-        save(self, path)
-
     @property
     def feature_importances_(self) -> FloatArray:
         """How much each feature improved the loss, as a share of all."""
@@ -326,3 +210,10 @@ class UnbiasedLambdaMART(Ranker):
         total = gain.sum()
         share: FloatArray = gain / total if total > 0 else gain
         return share
+
+    def _model_files(self) -> dict[str, Callable[[Path], None]]:
+        return {library(self.booster).file_name: self.trees_.write}
+
+    def _restore(self, files: Mapping[str, Path]) -> None:
+        backend = library(self.booster)
+        self.trees_ = backend.read(files[backend.file_name])

@@ -14,7 +14,7 @@ from unskew.log.impressions import Impressions
 from unskew.pairs.statistic import Pairs
 from unskew.rankers.neural.pytorch import pytorch
 
-__all__ = ["Batch", "PageBatches", "clicked_gain"]
+__all__ = ["PageBatch", "PageBatches", "clicked_gain"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,7 +32,7 @@ def clicked_gain(data: Impressions) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class PageBatch:
     """Some pages: tensors over their results, and over their pairs by place in the batch.
 
     ``distinct`` holds the documents of the batch once each, ``row`` each result's place in it.
@@ -93,7 +93,7 @@ class PageBatches:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def shuffled(self, batch_pages: int, rng: np.random.Generator) -> Iterator[Batch]:
+    def shuffled(self, batch_pages: int, rng: np.random.Generator) -> Iterator[PageBatch]:
         """All pages once, the queries in random order and so the pages of each.
 
         The pages of a query share documents, which are scored once in a batch.
@@ -103,7 +103,7 @@ class PageBatches:
         for at in range(0, len(order), batch_pages):
             yield self.batch(order[at : at + batch_pages])
 
-    def batch(self, pages: npt.NDArray[np.intp]) -> Batch:
+    def batch(self, pages: npt.NDArray[np.intp]) -> PageBatch:
         """The given pages."""
         torch = pytorch()
         chosen = torch.as_tensor(pages, device=self.device)
@@ -126,7 +126,7 @@ class PageBatches:
             weight = self._weight.index_select(0, pair)
         document = self.document.index_select(0, entry)
         distinct, row = torch.unique(document, return_inverse=True)
-        return Batch(
+        return PageBatch(
             len(pages), distinct, row, document, self.position.index_select(0, entry),
             self.gain.index_select(0, entry), segment, local, i, j, weight,
         )  # fmt: skip

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import os
-import warnings
-from collections.abc import Sequence
-from copy import deepcopy
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import UsageError
-from unskew.log.features import Features
 from unskew.log.impressions import Impressions
-from unskew.log.labelled import LabelledData
-from unskew.position_bias import PositionBias
-from unskew.progress import progress_bar
+from unskew.pairs.statistic import Pairs
 from unskew.rankers.base import Ranker
-from unskew.rankers.bias_history import BiasHistory
-from unskew.rankers.inputs import pairs_of
-from unskew.rankers.labels import label_impressions
-from unskew.rankers.neural.pytorch import device_of, pytorch, pytorch_threads
+from unskew.rankers.debias import Debiasing
+from unskew.rankers.neural.network import build
+from unskew.rankers.neural.pytorch import device_of, pytorch_threads, safetensors
 from unskew.rankers.neural.training import NeuralSettings, NeuralTraining, scores
-from unskew.rankers.settings import check_settings, seed_of, starting_bias
+from unskew.rankers.saving import read_json, write_json
+from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, LAYERS, Constraint, one_of, seed_of
 from unskew.rankers.standardizer import Standardizer
-from unskew.rankers.validation import Validation, best_round
+from unskew.registry import METHODS
 
-__all__ = ["DUAL", "NeuralRanker"]
+__all__ = ["NeuralRanker"]
 
 FloatArray = npt.NDArray[np.float64]
 
-DUAL = "dual-learning"
-# The loss that each learned bias needs; anything else goes with both.
-_LOSS_OF = {"pairwise": "pairwise", "clicked": "pairwise", DUAL: "listwise"}
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class NeuralRanker(Ranker):
     """A network of three hidden layers, by default that of the dual-learning code.
 
@@ -45,11 +39,9 @@ class NeuralRanker(Ranker):
 
     Parameters
     ----------
-    debias
-        ``"pairwise"`` learns both bias curves by Pairwise Debiasing, re-estimated after every
-        epoch, ``"clicked"`` `t_plus` alone, ``"dual-learning"`` the propensities by Dual Learning;
-        ``None`` takes the clicks as they are. A `PositionBias`, an array of examination
-        probabilities or an estimator with ``fit(Impressions)`` gives a bias that is held fixed.
+    debias, p, n_positions, early_stopping_rounds, ndcg_at, verbose
+        As for every `Ranker`; a round is an epoch. ``debias="dual-learning"`` learns the
+        propensities by Dual Learning.
     loss
         ``"listwise"``: softmax cross-entropy over a page, clicks weighted by 1 / t_plus (t_minus
         has no part in it). ``"pairwise"``: logistic loss over pairs, weighted by
@@ -60,18 +52,11 @@ class NeuralRanker(Ranker):
         Passes over the pages, pages in a batch, and Adam's rate.
     propensity_learning_rate
         Adam's rate for the propensities of Dual Learning.
-    p, sigma
-        Regularisation of a learned bias and steepness of the pairwise loss.
+    sigma
+        Steepness of the pairwise loss.
     missing
         ``"impute"`` replaces a missing value by the mean and adds an indicator column for each
         feature that has gaps in training, ``"refuse"`` makes it an error.
-    n_positions
-        The length of the bias curves; positions beyond it share the last entry.
-    early_stopping_rounds
-        End the training if the validation data of `fit` saw no better epoch for so long, and keep
-        the best one.
-    ndcg_at
-        The k of the NDCG@k on validation labels and of `score`.
     device
         ``"auto"`` (a GPU if there is one), ``"cpu"`` or ``"cuda"``.
     random_state
@@ -79,196 +64,102 @@ class NeuralRanker(Ranker):
     n_jobs
         Threads on the CPU; None leaves PyTorch's own number. Another number may change the last
         digits.
-    verbose
-        0 is silent, 1 shows a progress bar.
 
     Attributes
     ----------
+    position_bias_, t_plus_, t_minus_, bias_history_, validation_history_, best_round_
+        As for every `Ranker`.
     network_
         The PyTorch module, on the CPU.
-    position_bias_, t_plus_, t_minus_, bias_history_
-        The bias after the last epoch, and after every epoch.
     loss_history_
         The mean training loss of every epoch, by weight.
-    validation_history_, best_epoch_
-        The validation measure of every epoch (clicks judge all by the bias of the last one
-        trained), and the epoch that early stopping kept, or None.
 
     """
 
-    network_: Any
-    standardizer_: Standardizer
-    loss_history_: list[float]
-    validation_history_: list[float]
-    best_epoch_: int | None
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **COMMON,
+        "loss": one_of("auto", "listwise", "pairwise"),
+        "hidden": LAYERS,
+        "n_epochs": COUNT,
+        "batch_pages": COUNT,
+        "learning_rate": ABOVE_ZERO,
+        "propensity_learning_rate": ABOVE_ZERO,
+        "sigma": ABOVE_ZERO,
+        "missing": one_of("impute", "refuse"),
+    }
 
-    def __init__(
-        self,
-        *,
-        debias: Any = "pairwise",
-        loss: str = "auto",
-        hidden: Sequence[int] = (512, 256, 128),
-        n_epochs: int = 30,
-        batch_pages: int = 256,
-        learning_rate: float = 1e-3,
-        propensity_learning_rate: float = 0.02,
-        p: float = 0.5,
-        sigma: float = 2.0,
-        missing: str = "impute",
-        n_positions: int | None = None,
-        early_stopping_rounds: int | None = None,
-        ndcg_at: int = 10,
-        device: str = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.debias = debias
-        self.loss = loss
-        self.hidden = hidden
-        self.n_epochs = n_epochs
-        self.batch_pages = batch_pages
-        self.learning_rate = learning_rate
-        self.propensity_learning_rate = propensity_learning_rate
-        self.p = p
-        self.sigma = sigma
-        self.missing = missing
-        self.n_positions = n_positions
-        self.early_stopping_rounds = early_stopping_rounds
-        self.ndcg_at = ndcg_at
-        self.device = device
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    loss: str = "auto"
+    hidden: Sequence[int] = (512, 256, 128)
+    n_epochs: int = 30
+    batch_pages: int = 256
+    learning_rate: float = 1e-3
+    propensity_learning_rate: float = 0.02
+    sigma: float = 2.0
+    missing: str = "impute"
+    device: str = "auto"
 
-    def fit(
-        self,
-        X: Any,
-        click: Any = None,
-        *,
-        session: Any = None,
-        query: Any = None,
-        position: Any = None,
-        doc: Any = None,
-        weight: Any = None,
-        context: Any = None,
-        validation: LabelledData | Impressions | None = None,
-    ) -> NeuralRanker:
-        """Learn from clicks: from `Impressions`, or from one row per result of every session."""
-        self._check()
-        data = self._clicks(
-            X, click, session=session, query=query, position=position, doc=doc, weight=weight,
-            context=context,
-        )  # fmt: skip
-        n_positions = min(self.n_positions or data.max_position, data.max_position)
-        return self._learn(data, self.debias, n_positions, validation)
-
-    def fit_labels(
-        self,
-        X: Any,
-        relevance: Any = None,
-        *,
-        query: Any = None,
-        validation: LabelledData | Impressions | None = None,
-    ) -> NeuralRanker:
-        """Learn from relevance labels, which have no position bias: `debias` does not matter."""
-        self._check()
-        labels = self._labels(X, relevance, query)
-        return self._learn(label_impressions(labels), None, 1, validation)
+    network_: Any = field(init=False)
+    standardizer_: Standardizer = field(init=False)
+    loss_history_: list[float] = field(init=False)
 
     def _check(self) -> None:
-        pytorch()
-        check_settings(self)
-        needed = _LOSS_OF.get(self.debias) if isinstance(self.debias, str) else None
+        super()._check()
+        device_of(self.device)
+        needed = METHODS[self.debias].loss if isinstance(self.debias, str) else None
         if self.loss != "auto" and needed not in {None, self.loss}:
             raise UsageError(
-                f'debias="{self.debias}" needs loss="{needed}", got loss="{self.loss}": the '
-                'pairwise loss goes with "pairwise" and "clicked", the listwise one with '
-                f'"{DUAL}", both with None, a PositionBias, propensities and estimators'
+                f'debias="{self.debias}" needs loss="{needed}", got loss="{self.loss}": leave '
+                'loss="auto", or give a debias that both losses go with, which are None, a '
+                "PositionBias, propensities and estimators"
             )
 
-    def _learn(
-        self,
-        data: Impressions,
-        debias: Any,
-        n_positions: int,
-        validation: LabelledData | Impressions | None,
-    ) -> NeuralRanker:
-        device, pairs = device_of(self.device), pairs_of(data)
-        dual = isinstance(debias, str) and debias == DUAL
-        bias, sides = starting_bias(
-            None if dual else debias, n_positions, data=data, ranker="dnn", n_jobs=self.n_jobs
-        )
-        watch = self._watch(
-            validation, n_positions=len(bias), sigma=self.sigma, k=self.ndcg_at,
-            patience=self.early_stopping_rounds,
-        )  # fmt: skip
+    def _begin(
+        self, data: Impressions, pairs: Pairs, debias: Debiasing, before: Self | None
+    ) -> NeuralTraining:
         self.standardizer_ = Standardizer.of(data.features, missing=self.missing)
-        values = self._inputs(data.features)
-        auto = _LOSS_OF.get(debias, "listwise") if isinstance(debias, str) else "listwise"
+        auto = "listwise" if debias.learned is None else METHODS[debias.learned].loss
         settings = NeuralSettings(
-            loss=auto if self.loss == "auto" else self.loss, dual=dual, hidden=tuple(self.hidden),
-            batch_pages=self.batch_pages, learning_rate=self.learning_rate,
+            loss=str(auto) if self.loss == "auto" else self.loss,
+            dual=debias.learned == "dual-learning", hidden=tuple(self.hidden),
+            n_epochs=self.n_epochs, batch_pages=self.batch_pages, learning_rate=self.learning_rate,
             propensity_learning_rate=self.propensity_learning_rate, sigma=self.sigma, p=self.p,
-            sides=sides, seed=seed_of(self.random_state),
+            sides=debias.sides, seed=seed_of(self.random_state),
         )  # fmt: skip
-        training = NeuralTraining(data, values, pairs, bias=bias, settings=settings, device=device)
-        with pytorch_threads(self.n_jobs):
-            self._epochs(training, watch)
-        return self
+        return NeuralTraining(
+            data, self._rows(data.features.values), pairs, bias=debias.bias, settings=settings,
+            device=device_of(self.device),
+        )  # fmt: skip
 
-    def _epochs(self, training: NeuralTraining, watch: Validation | None) -> None:
-        """Train, look at held-out data after every epoch, and keep what is asked for."""
-        biases: list[PositionBias] = []
-        losses: list[float] = []
-        measures: list[float] = []
-        networks: list[Any] = []
-        best: int | None = None
-        held_out = None if watch is None else self._inputs(watch.features)
-        with progress_bar("training", self.n_epochs, show=self.verbose > 0) as advance:
-            try:
-                for number in range(1, self.n_epochs + 1):
-                    losses.append(training.epoch())
-                    biases.append(training.bias)
-                    note = f"loss {losses[-1]:.4f}"
-                    if watch is not None:
-                        watch.look(training.score(held_out))
-                        measures = watch.measures(training.bias).tolist()
-                        note += f"  {watch.name} {measures[-1]:.4f}"
-                    advance(1, note)
-                    if watch is None or self.early_stopping_rounds is None:
-                        continue
-                    # As the bias moves, an earlier epoch may turn out to be the best one.
-                    networks.append(deepcopy(training.network).to("cpu"))
-                    best = best_round(watch, np.array(measures))
-                    if number - best >= self.early_stopping_rounds:
-                        break
-            except KeyboardInterrupt:
-                if not biases:
-                    raise
-                warnings.warn(
-                    f"training was interrupted: the model keeps the {len(biases)} epochs that "
-                    "were complete, and part of the next",
-                    stacklevel=4,
-                )
-        last = best or len(biases)
-        kept = training.network if best is None else networks[best - 1]
-        self.network_ = kept.to("cpu").eval()
-        self.position_bias_ = biases[last - 1]
-        self.bias_history_ = BiasHistory.of(biases[:last], n_positions=len(training.bias))
-        self.loss_history_, self.validation_history_ = losses, measures
-        self.best_epoch_ = best
+    def _rows(self, values: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+        return self.standardizer_.apply(values, self.feature_names_).astype(np.float32)
 
-    def _inputs(self, features: Features) -> npt.NDArray[np.float32]:
-        """The network's inputs: standardised, in single precision."""
-        values = self.standardizer_.apply(features.values, features.names)
-        return values.astype(np.float32)
+    def _threads(self) -> AbstractContextManager[None]:
+        return pytorch_threads(self.n_jobs)
+
+    def _keep(self, training: NeuralTraining, model: Any) -> None:
+        self.network_, self.loss_history_ = model.eval(), training.losses
 
     def _predict(self, values: npt.NDArray[np.floating]) -> FloatArray:
-        return scores(self.network_, self._inputs(Features(values, self.feature_names_)), "cpu")
+        return scores(self.network_, self._rows(values), "cpu")
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ranker into a folder, which `unskew.load` reads; never half of it."""
-        from unskew.rankers.neural.folder import save
+    def _model_files(self) -> dict[str, Callable[[Path], None]]:
+        tensors = safetensors()
+        state = {name: tensor.contiguous() for name, tensor in self.network_.state_dict().items()}
+        model = {
+            "standardizer": self.standardizer_.to_dict(),
+            "loss_history": self.loss_history_,
+        }
+        return {
+            "network.safetensors": lambda file: tensors.save_file(state, file),
+            "model.json": lambda file: write_json(file, model),
+        }
 
-        save(self, path)
+    def _restore(self, files: Mapping[str, Path]) -> None:
+        tensors, model = safetensors(), read_json(files["model.json"])
+        self.standardizer_ = Standardizer.from_dict(model["standardizer"])
+        network = build(len(self.standardizer_), self.hidden, seed=0)
+        network.load_state_dict(tensors.load_file(files["network.safetensors"]))
+        self.network_, self.loss_history_ = network.eval(), model["loss_history"]
+        if "best_epoch" in model:  # 0.1.0 kept both here
+            self.best_round_ = model["best_epoch"]
+            self.validation_history_ = model["validation_history"]

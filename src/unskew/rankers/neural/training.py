@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +14,13 @@ from unskew.log.impressions import Impressions
 from unskew.pairs.pair_losses import PairLosses
 from unskew.pairs.statistic import Pairs
 from unskew.position_bias import PositionBias
-from unskew.rankers.neural.dual_learning import (
+from unskew.rankers.neural.dual_losses import (
     bias_of_logits,
     inverse_propensity,
     inverse_relevance,
 )
 from unskew.rankers.neural.network import build, listwise_loss, pairwise_loss
-from unskew.rankers.neural.page_batches import Batch, PageBatches
+from unskew.rankers.neural.page_batches import PageBatch, PageBatches
 from unskew.rankers.neural.pytorch import pytorch
 
 __all__ = ["NeuralSettings", "NeuralTraining"]
@@ -38,6 +39,7 @@ class NeuralSettings:
     loss: str
     dual: bool = False
     hidden: Sequence[int] = (512, 256, 128)
+    n_epochs: int = 30
     batch_pages: int = 256
     learning_rate: float = 1e-3
     propensity_learning_rate: float = 0.02
@@ -52,7 +54,12 @@ class NeuralTraining:
 
     Each batch's loss is divided by the mean total weight of a batch, the same for all of them, so
     that its gradient is on average that of the whole log, however unevenly sessions fall on pages.
+    A round is an epoch.
     """
+
+    done_before = 0
+    note = ""
+    remarks = ()
 
     def __init__(
         self,
@@ -66,6 +73,7 @@ class NeuralTraining:
     ) -> None:
         torch = pytorch()
         self.settings, self.bias, self.device = settings, bias, device
+        self.n_rounds, self.losses = settings.n_epochs, list[float]()
         pairwise = settings.loss == "pairwise"
         self.batches = PageBatches(
             data, pairs if pairwise else None, n_positions=len(bias), device=device
@@ -79,6 +87,16 @@ class NeuralTraining:
         if settings.dual:
             groups.append({"params": [self._logit], "lr": settings.propensity_learning_rate})
         self._optimizer = torch.optim.Adam(groups)
+
+    def step(self) -> bool:
+        """One epoch, and its loss in `losses`."""
+        self.losses.append(self.epoch())
+        self.note = f"loss {self.losses[-1]:.4f}"
+        return True
+
+    def model(self) -> Any:
+        """A copy of the network, on the CPU."""
+        return deepcopy(self.network).to("cpu")
 
     def epoch(self) -> float:
         """One pass over all pages, then the bias; returns the mean loss by weight."""
@@ -101,7 +119,7 @@ class NeuralTraining:
         self._reestimate()
         return float(summed) / total
 
-    def loss(self, batch: Batch) -> Any:
+    def loss(self, batch: PageBatch) -> Any:
         """The loss of a batch; for Dual Learning the sum of both losses."""
         once = self.network(self._values.index_select(0, batch.distinct)).squeeze(1)
         score = once.index_select(0, batch.row)
@@ -138,9 +156,9 @@ class NeuralTraining:
                 loss, self.bias, p=self.settings.p, sides=self.settings.sides
             )
 
-    def score(self, values: Any) -> FloatArray:
-        """The scores of feature rows."""
-        return scores(self.network, values, self.device)
+    def score(self, held_out: Any) -> FloatArray:
+        """The present scores of standardised rows."""
+        return scores(self.network, held_out, self.device)
 
 
 def scores(network: Any, values: Any, device: Any) -> FloatArray:

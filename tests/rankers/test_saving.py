@@ -10,8 +10,10 @@ import pytest
 import unskew
 from logs import random_log
 from unskew.errors import StoreError
-from unskew.rankers.lambdamart.folder import load
+from unskew.rankers.base import Ranker
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
+from unskew.rankers.ranksvm.ranker import PropensityRankSVM
+from unskew.rankers.saving import load
 
 QUICK = {"n_estimators": 8, "verbose": 0, "n_jobs": 1, "random_state": 0, "min_data_in_leaf": 5}
 
@@ -64,7 +66,7 @@ def test_a_failed_save_leaves_the_old_model(log, tmp_path, monkeypatch):
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unskew.rankers.lambdamart.folder.write_json", killed)
+    monkeypatch.setattr("unskew.rankers.saving.write_json", killed)
     with pytest.raises(KeyboardInterrupt):
         UnbiasedLambdaMART(**{**QUICK, "n_estimators": 3}).fit(log).save(tmp_path / "model")
     assert sorted(file.name for file in (tmp_path / "model").iterdir()) == before
@@ -94,7 +96,7 @@ def test_broken_folders_are_refused(log, tmp_path):
     with pytest.raises(StoreError, match="does not describe a ranker"):
         unskew.load(folder)
     log.save(tmp_path / "log")
-    with pytest.raises(StoreError, match="holds 'impressions', but 'UnbiasedLambdaMART'"):
+    with pytest.raises(StoreError, match="holds 'impressions', which is not a ranker"):
         load(tmp_path / "log")
     with pytest.raises(StoreError, match="is not there"):
         unskew.load(tmp_path / "nothing")
@@ -116,3 +118,26 @@ def test_what_json_cannot_hold_is_refused_before_writing(log, tmp_path):
     with pytest.raises(unskew.UsageError, match=r"monotone_constraints=.* cannot be saved"):
         ranker.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ranker_without_an_entry_is_refused(log, tmp_path):
+    """What load could not find again is not saved; a class derived from a known ranker is."""
+
+    class Mine(UnbiasedLambdaMART):
+        pass
+
+    Mine(**QUICK).fit(log).save(tmp_path / "model")
+    assert type(unskew.load(tmp_path / "model")) is UnbiasedLambdaMART
+    stray = PropensityRankSVM(debias=None, verbose=0).fit(log)
+    stray.__class__ = type("Stray", (Ranker,), dict(vars(PropensityRankSVM)))
+    with pytest.raises(unskew.UsageError, match="Stray is not in the registry of rankers"):
+        stray.save(tmp_path / "stray")
+
+
+def test_another_booster_leaves_no_file_behind(log, tmp_path):
+    """A model of XGBoost in the place of one of LightGBM replaces its file, too."""
+    for booster, ending in (("lightgbm", ".txt"), ("xgboost", ".json")):
+        UnbiasedLambdaMART(**QUICK, booster=booster).fit(log).save(tmp_path / "model")
+        names = sorted(file.name for file in (tmp_path / "model").iterdir())
+        assert len(names) == 3
+        assert [name.endswith(ending) for name in names if name.startswith("model")] == [True]
