@@ -12,6 +12,7 @@ import typer
 from unskew.cli.console import output as screen
 from unskew.cli.labelled import Labelled, read_labelled
 from unskew.errors import UsageError
+from unskew.registry import CLICK_MODELS
 
 if TYPE_CHECKING:
     from unskew.log.labelled import LabelledData
@@ -29,7 +30,7 @@ def run(
     seed: Annotated[int, typer.Option(help="Same seed, same log.", min=0)] = 1,
     model: Annotated[
         str,
-        typer.Option(help="pbm, cascade, ubm, dbn, dcm, trust or contextual."),
+        typer.Option(help=f"How users click: {', '.join(CLICK_MODELS)}."),
     ] = "pbm",
     theta: Annotated[
         float | None, typer.Option(help="Severity of position bias (pbm, ubm, trust).")
@@ -108,7 +109,7 @@ def _simulate(
     out.parent.mkdir(parents=True, exist_ok=True)
     sample_to_parquet(
         out, labelled.data, model=chosen, policy=policy, sessions=sessions, seed=seed,
-        show_progress=True,
+        progress=True,
     )  # fmt: skip
     features = out.with_name(f"{out.stem}.features.parquet")
     pq.write_table(features_table(labelled.data), features)
@@ -119,7 +120,8 @@ def _simulate(
     if labels is not None:
         pq.write_table(labels_table(labelled.test), labels)
         written["test labels"] = labels
-    screen.print(f"{sessions:,} sessions on {labelled.data.n_queries:,} queries, {chosen.meaning}")
+    about = CLICK_MODELS[model].summary
+    screen.print(f"{sessions:,} sessions on {labelled.data.n_queries:,} queries, {about}")
     for what, path in written.items():
         screen.print(f"  {what:<18}{path}", highlight=False, soft_wrap=True)
 

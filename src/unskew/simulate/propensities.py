@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from unskew.clicks.base import ClickModel, FlatPages
+from unskew.clicks.base import ClickModel
+from unskew.clicks.kernels import FlatPages
 from unskew.log.labelled import LabelledData
 from unskew.simulate.policies import LoggingPolicy
 
@@ -41,7 +42,7 @@ def average_propensities(
     Exact for position-based models and for policies that do not shuffle. For the others the
     shuffled lists are represented by a fixed random sample of them.
     """
-    shares = model._context_shares(None)
+    shares = model.context_shares(None)
     by_context = {
         name: _over_pages(model, data, policy, traffic, index)
         for index, name in enumerate(model.contexts)
@@ -64,9 +65,8 @@ def _over_pages(
     n = int(policy.lengths.max())
     seen, shown = np.zeros(n), np.zeros(n)
     for order, weight in _orders(model, policy):
-        pages, position = _pages(policy, order)
-        contexts = np.full(len(policy.lengths), context, dtype=np.int32)
-        examined, _ = model.marginals(pages, data.relevance, contexts)
+        pages, position = _pages(policy, order, context)
+        examined, _ = model.marginals(pages, data.relevance)
         mass = weight * np.repeat(traffic, policy.lengths)
         seen += np.bincount(position, weights=mass * examined, minlength=n)
         shown += np.bincount(position, weights=mass, minlength=n)
@@ -94,9 +94,10 @@ def _orders(model: ClickModel, policy: LoggingPolicy) -> list[tuple[npt.NDArray[
 
 
 def _pages(
-    policy: LoggingPolicy, order: npt.NDArray[np.int32]
+    policy: LoggingPolicy, order: npt.NDArray[np.int32], context: int
 ) -> tuple[FlatPages, npt.NDArray[np.int64]]:
     offsets = np.concatenate(([0], np.cumsum(policy.lengths))).astype(np.int64)
     position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], policy.lengths)
     row = order[np.repeat(policy.offsets[:-1], policy.lengths) + position]
-    return FlatPages(offsets, row), position
+    contexts = np.full(len(policy.lengths), context, dtype=np.int32)
+    return FlatPages(offsets, row, contexts), position
