@@ -10,14 +10,21 @@ import numpy.typing as npt
 from unskew.log.counts import count_statistics
 from unskew.log.impressions import Impressions
 
-__all__ = ["Cells", "Shown", "document_of_version", "position_index", "shown_by_position", "sums"]
+__all__ = [
+    "Cells",
+    "PositionCounts",
+    "document_of_version",
+    "position_index",
+    "shown_by_position",
+    "sums",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class PositionCounts:
     """Impressions and clicks at positions 1 to K, in sessions times their weight."""
 
     impressions: FloatArray
@@ -77,9 +84,9 @@ class Cells:
         return len(self.document)
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> PositionCounts:
         """Impressions and clicks of each position."""
-        return Shown(self.per_position(self.impressions), self.per_position(self.clicks))
+        return PositionCounts(self.per_position(self.impressions), self.per_position(self.clicks))
 
     def per_position(self, value: FloatArray) -> FloatArray:
         """The sums of a value over the cells of each position."""
@@ -90,13 +97,13 @@ class Cells:
         return sums(self.document, value, self.n_documents)
 
 
-def shown_by_position(data: Impressions, n_positions: int | None = None) -> Shown:
+def shown_by_position(data: Impressions, n_positions: int | None = None) -> PositionCounts:
     """Impressions and clicks of each position, without looking at documents."""
     counts = count_statistics(data)
     n = min(n_positions or data.max_position, data.max_position)
     place = position_index(data, n)
     shown = np.repeat(counts.impressions, np.diff(data.pages.offsets))
-    return Shown(sums(place, shown, n), sums(place, counts.clicks, n))
+    return PositionCounts(sums(place, shown, n), sums(place, counts.clicks, n))
 
 
 def position_index(data: Impressions, n_positions: int) -> IntArray:

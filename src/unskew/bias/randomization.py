@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew.bias.cells import Shown, position_index, sums
-from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
+from unskew.bias.cells import PositionCounts, position_index, sums
+from unskew.bias.estimator import EstimatorSettings
 from unskew.bias.shuffling import shuffling_of
 from unskew.errors import DataError
 from unskew.log.counts import count_statistics
@@ -25,7 +25,7 @@ _TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Randomization:
+class Randomization(EstimatorSettings):
     """Clicks on shuffled lists: whatever differs between positions is position bias.
 
     Joachims, Swaminathan and Schnabel, "Unbiased Learning-to-Rank with Biased Feedback", WSDM 2017.
@@ -57,23 +57,17 @@ class Randomization:
 
     context: Any = None
     check: bool = True
-    n_positions: int | None = None
-    minimum: float = MINIMUM
-    min_shown: float = MIN_SHOWN
 
     def fit(self, data: Impressions) -> PositionBias:
         """The position bias that the shuffled sessions of this log show."""
-        check_limits(self.minimum, self.min_shown, self.n_positions)
+        self.check_shared()
         shuffled = data if self.context is None else self._marked(data)
         if self.check:
             self._check(shuffled)
-        n = min(self.n_positions or data.max_position, data.max_position)
-        strata = _Strata.of(shuffled, n)
+        strata = _Strata.of(shuffled, self.positions_of(data))
         if not strata.clicks.sum() > 0:
             raise DataError("the shuffled sessions have no click: nothing can be measured in them")
-        return relative_bias(
-            strata.propensity(), strata.shown, minimum=self.minimum, min_shown=self.min_shown
-        )
+        return self.relative_bias(strata.propensity(), strata.shown)
 
     def _marked(self, data: Impressions) -> Impressions:
         if not len(data.contexts):
@@ -131,8 +125,8 @@ class _Strata:
         )
 
     @property
-    def shown(self) -> Shown:
-        return Shown(self.at_position(self.impressions), self.at_position(self.clicks))
+    def shown(self) -> PositionCounts:
+        return PositionCounts(self.at_position(self.impressions), self.at_position(self.clicks))
 
     def at_position(self, weights: FloatArray) -> FloatArray:
         return sums(self.position, weights, self.n_positions)

@@ -1,6 +1,6 @@
 """The estimators' equations, naively, session by session: what the estimators must equal.
 
-Nothing here is fast and nothing here is guarded. Sessions are those that `Impressions.sessions`
+Written for reading: slow, and without checks. Sessions are those that `Impressions.sessions`
 gives back.
 """
 
