@@ -12,7 +12,6 @@ import typer
 from unskew.cli.console import output as screen
 from unskew.cli.labelled import Labelled, read_labelled
 from unskew.errors import UsageError
-from unskew.registry import CLICK_MODELS
 
 if TYPE_CHECKING:
     from unskew.log.labelled import LabelledData
@@ -30,7 +29,7 @@ def run(
     seed: Annotated[int, typer.Option(help="Same seed, same log.", min=0)] = 1,
     model: Annotated[
         str,
-        typer.Option(help=f"How users click: {', '.join(CLICK_MODELS)}."),
+        typer.Option(help="pbm, cascade, ubm, dbn, dcm, trust or contextual."),
     ] = "pbm",
     theta: Annotated[
         float | None, typer.Option(help="Severity of position bias (pbm, ubm, trust).")
@@ -120,8 +119,7 @@ def _simulate(
     if labels is not None:
         pq.write_table(labels_table(labelled.test), labels)
         written["test labels"] = labels
-    about = CLICK_MODELS[model].summary
-    screen.print(f"{sessions:,} sessions on {labelled.data.n_queries:,} queries, {about}")
+    screen.print(f"{sessions:,} sessions on {labelled.data.n_queries:,} queries, {chosen.meaning}")
     for what, path in written.items():
         screen.print(f"  {what:<18}{path}", highlight=False, soft_wrap=True)
 

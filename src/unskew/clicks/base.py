@@ -13,6 +13,7 @@ from unskew.clicks.kernels import Family, FlatPages, FloatArray
 from unskew.clicks.stream import Streams
 from unskew.errors import DataError, UsageError
 from unskew.log.grades import gain
+from unskew.registry import CLICK_MODELS
 
 __all__ = ["EYE_TRACKING", "ClickModel", "FlatPages", "curve", "parameter"]
 
@@ -64,6 +65,11 @@ class ClickModel(ABC):
     def describe(self) -> dict[str, Any]:
         """The parameters and their values."""
         return {declared.name: getattr(self, declared.name) for declared in fields(self)}
+
+    @property
+    def meaning(self) -> str:
+        """What the model assumes, in one line; the name of a model that is not registered."""
+        return CLICK_MODELS[self.name].summary if self.name in CLICK_MODELS else self.name
 
     @property
     def contexts(self) -> tuple[str, ...]:

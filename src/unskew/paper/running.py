@@ -14,8 +14,8 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from unskew.errors import MissingDependencyError, UsageError
-from unskew.paper.results import read_results, save_results
-from unskew.paper.runs import TUNED, Result, Run, Study, perform
+from unskew.paper.runs import TUNED, Result, Run, Study, read_results, save_results
+from unskew.paper.training import perform
 from unskew.paper.worlds import ESTIMATED
 from unskew.progress import progress_bar
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-from unskew.paper.names import METRIC_NAMES, named
-from unskew.paper.published import PUBLISHED
-from unskew.paper.runs import METRICS, PAPER, Result
+from unskew.paper.experiments import OURS
+from unskew.paper.names import METRIC_NAMES, PUBLISHED, named
+from unskew.paper.runs import DEFAULT_SEVERITY, METRICS, PAPER, Result
 from unskew.paper.sections.reranking import distance_from_ideal
 from unskew.paper.sections.section import PAPER_CLICKS, Section, Table, signed
 from unskew.paper.summary import Difference, Value, differences, grouped, metric_of, select
-from unskew.paper.worlds import DEFAULT_SEVERITY
 
 __all__ = ["claims_section"]
 
@@ -71,7 +70,6 @@ def _better(first: tuple[str, str], second: tuple[str, str], metric: str) -> Cla
     )
 
 
-OURS = ("lambdamart", "pairwise")
 BEATEN = (
     ("lambdamart", "regression-em"), ("lambdamart", "randomization"), ("lambdamart", "clicks"),
     ("dnn", "dual-learning"), ("dnn", "regression-em"), ("ranksvm", "randomization"),
