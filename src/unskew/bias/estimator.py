@@ -70,7 +70,8 @@ class EstimatorSettings:
         Warns of positions whose propensity is too close to 0: theirs is ``minimum``.
         """
         measured = at.often(self.min_shown)
-        # An iterative estimate of a position that was never clicked falls forever and never is 0.
+        # An iterative estimate of a position that was never clicked gets smaller with every iteration
+        # but does not reach 0.
         value = np.where(at.clicks > 0, propensity, 0.0)
         t_plus, clipped = relative_curve(value, measured, minimum=self.minimum)
         warn_clipped(clipped, self.minimum)

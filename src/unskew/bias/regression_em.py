@@ -108,7 +108,7 @@ class RegressionEM(EstimatorSettings):
             theta = np.divide(
                 cells.per_position(examined), shown, out=np.zeros_like(theta), where=shown > 0
             )
-            model.refit(cells.per_document(relevant), cells.per_document(information))
+            model.refit(cells.per_group(relevant), cells.per_group(information))
             if iteration % 10 == 9:
                 relative = theta / theta.max()
                 if np.abs(relative - before).max() < self.tolerance:
@@ -121,7 +121,7 @@ def expected_counts(
     cells: Cells, theta: FloatArray, gamma: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The E-step: how many impressions of each cell were examined, and how many relevant."""
-    examine, relevant = theta[cells.position], gamma[cells.document]
+    examine, relevant = theta[cells.position], gamma[cells.group]
     share = (cells.impressions - cells.clicks) / _chance_of_no_click(examine, relevant)
     return (
         cells.clicks + share * examine * (1.0 - relevant),
@@ -131,7 +131,7 @@ def expected_counts(
 
 def click_information(cells: Cells, theta: FloatArray, gamma: FloatArray) -> FloatArray:
     """Fisher's information of the clicks of each cell about the logit of gamma."""
-    examine, relevant = theta[cells.position], gamma[cells.document]
+    examine, relevant = theta[cells.position], gamma[cells.group]
     share = cells.impressions / _chance_of_no_click(examine, relevant)
     return share * examine * relevant * (1.0 - relevant) ** 2
 

@@ -76,13 +76,13 @@ class TreeRelevance:
                 self._has_trees = True
                 self.gamma = 1.0 / (1.0 + np.exp(-self._grower.score))
         if not self._has_trees:
-            # No split at all: every document is as relevant as the next.
+            # No split was possible: all documents get the same relevance.
             self.gamma = np.full(len(relevant), relevant.sum() / self._impressions.sum())
 
 
 def _table(data: Impressions, cells: Cells, trees: TreeSettings, per_iteration: int) -> Relevance:
     _check_documents_move(cells)
-    return TableRelevance(cells.per_document(cells.impressions))
+    return TableRelevance(cells.per_group(cells.impressions))
 
 
 def _trees(data: Impressions, cells: Cells, trees: TreeSettings, per_iteration: int) -> Relevance:
@@ -91,7 +91,7 @@ def _trees(data: Impressions, cells: Cells, trees: TreeSettings, per_iteration: 
             "the log has no features to tell relevance by: give them with the log, or use "
             "relevance='table' if documents were seen at several positions"
         )
-    return TreeRelevance(data, cells.per_document(cells.impressions), trees, per_iteration)
+    return TreeRelevance(data, cells.per_group(cells.impressions), trees, per_iteration)
 
 
 # What makes each relevance model, before it has learned anything.
@@ -102,12 +102,12 @@ RELEVANCE_MODELS: Mapping[str, Callable[[Impressions, Cells, TreeSettings, int],
 
 def _check_documents_move(cells: Cells) -> None:
     """Without documents seen at two positions, nothing compares the two."""
-    n = cells.n_documents + cells.n_positions
+    n = cells.n_groups + cells.n_positions
     links = coo_array(
-        (np.ones(len(cells)), (cells.document, cells.n_documents + cells.position)), shape=(n, n)
+        (np.ones(len(cells)), (cells.group, cells.n_groups + cells.position)), shape=(n, n)
     )
     _, part = connected_components(links, directed=False)
-    at = part[cells.n_documents :]
+    at = part[cells.n_groups :]
     shown = cells.shown.impressions > 0
     top = int(np.argmax(shown))
     apart = np.flatnonzero(shown & (at != at[top])) + 1

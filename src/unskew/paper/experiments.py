@@ -37,7 +37,7 @@ COMPARED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )  # fmt: skip
 
-# What everything is compared with.
+# The ranker and method that all others are compared with.
 OURS = ("lambdamart", "pairwise")
 
 # What the figures set beside Pairwise Debiasing, all with LambdaMART; and what estimates a bias.

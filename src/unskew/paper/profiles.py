@@ -92,7 +92,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 LEARNED = tuple(name for name, method in METHODS.items() if any(method.sides))
 
 # Everything that is not named here has its default, which for trees and network is the paper's. With
-# a bias that does not settle RankSVM alternates for ever: five rounds are enough to see it.
+# a bias that does not settle RankSVM does not stop alternating: it gets five rounds.
 _PAPER: Mapping[str, Mapping[str, Any]] = {
     "lambdamart": {"p": 0.0},
     "dnn": {"p": 0.0},

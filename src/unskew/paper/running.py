@@ -90,7 +90,7 @@ def run_all(
 
 
 def _check_extras(runs: Iterable[Run]) -> None:
-    """Miss an optional dependency now, and not after an hour of training."""
+    """Report a missing optional dependency before the first training, not after an hour of it."""
     needed = {run.ranker for run in runs}
     for ranker, (module, package) in _EXTRAS.items():
         if ranker in needed and find_spec(module) is None:

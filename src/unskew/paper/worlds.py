@@ -58,7 +58,7 @@ LISTS: Mapping[str, Callable[[LabelledData, LabelledData, int], LoggingPolicy]] 
     }
 )
 
-# The treatments whose bias is estimated before the training; the oracle is told the truth.
+# The treatments whose bias is estimated before the training; the oracle gets the true one.
 ORACLE = "oracle"
 ESTIMATED = (ORACLE, *(name for name, method in METHODS.items() if method.held_by))
 

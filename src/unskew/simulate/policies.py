@@ -90,11 +90,15 @@ class LoggingPolicy:
 
         The pages stand query by query, each from the top; shuffled sessions are left out of account.
         """
-        starts = np.repeat(self.offsets[:-1], self.lengths)
-        place = np.arange(len(starts)) - np.repeat(
-            np.cumsum(self.lengths) - self.lengths, self.lengths
-        )
-        return self.order[0][starts + place], place + 1
+        return self.pages(self.order[0])
+
+    def pages(
+        self, order: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The rows on the pages cut from an order of the candidates, and their positions."""
+        ends = np.cumsum(self.lengths)
+        place = np.arange(ends[-1]) - np.repeat(ends - self.lengths, self.lengths)
+        return order[np.repeat(self.offsets[:-1], self.lengths) + place], place + 1
 
 
 def score_policy(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
 from typing import Any
 
 from unskew.paper.experiments import OURS
@@ -47,11 +46,9 @@ class Claim:
 
     def verdict(self, found: Difference) -> str:
         """What the interval says to the claim."""
-        if isnan(found.low):
-            return "one seed: cannot tell"
-        if found.low <= 0 <= found.high:
-            return "not separated"
-        return "confirmed" if (found.mean > 0) == (self.sign > 0) else "the opposite"
+        if found.verdict not in ("above", "below"):
+            return found.verdict
+        return "confirmed" if (found.verdict == "above") == (self.sign > 0) else "the opposite"
 
 
 def _of(ranker: str, method: str, **clicks: Any) -> dict[str, Any]:
