@@ -29,7 +29,7 @@ import unskew
 from unskew import simulate
 from unskew.bias.comparison import compare_estimators
 from unskew.registry import METHODS
-from unskew.simulate.policies import fit_rank_svm
+from unskew.simulate.weak_ranker import fit_rank_svm
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -9,12 +9,14 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+import unskew.clicks as clicks
 from shown import Shown, labelled, log_of, simulated
 from unskew.bias import PairwiseDebiasing, PositionBias, RegressionEM, RelativeCTR
 from unskew.errors import DataError, MissingDependencyError, UsageError
 from unskew.rankers.debias import resolve_debias
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 from unskew.registry import (
+    CLICK_MODELS,
     FEATURES,
     METHODS,
     MOVING_DOCUMENTS,
@@ -38,7 +40,7 @@ def shuffled_log():
 
 def test_names_are_consistent():
     """Every entry is filed under its name and goes with rankers that exist."""
-    for registry in (RANKERS, METHODS):
+    for registry in (RANKERS, METHODS, CLICK_MODELS):
         assert all(name == entry.name for name, entry in registry.items())
     for method in METHODS.values():
         assert {*method.learned_by, *method.held_by} <= set(RANKERS)
@@ -64,13 +66,40 @@ def test_declared_needs_are_true(name):
 
 def test_the_homes_exist():
     """Every class that needs no extra loads from where the registry says."""
-    for entry in (*RANKERS.values(), *METHODS.values()):
+    for entry in (*RANKERS.values(), *METHODS.values(), *CLICK_MODELS.values()):
         module = (entry.home or "").partition(":")[0]
-        if entry.home and entry.extra is None and find_spec(module):
+        if entry.home and getattr(entry, "extra", None) is None and find_spec(module):
             assert entry.load().__name__ == entry.home.partition(":")[2]
     assert RANKERS["lambdamart"].load() is UnbiasedLambdaMART
     with pytest.raises(UsageError, match="clicked is learned by a ranker"):
         METHODS["clicked"].load()
+
+
+def test_click_models_know_their_entry():
+    """A class has the name of its entry, is a public name of its room, and says its parameters."""
+    for name, entry in CLICK_MODELS.items():
+        kind = entry.load()
+        assert kind.name == name
+        assert getattr(clicks, kind.__name__) is kind
+        assert kind.__name__ in clicks.__all__
+        assert entry.parameters() == kind.parameters()
+        assert {"epsilon", "max_grade"} <= set(entry.parameters())
+    with pytest.raises(AttributeError, match="no attribute 'NoModel'"):
+        _ = clicks.NoModel
+
+
+def test_a_learned_curve_needs_a_ranker_and_the_loss_of_pairs():
+    """What learns t_minus learns t_plus, trains with a ranker, and asks a network for pairs."""
+    for method in METHODS.values():
+        t_plus, t_minus = method.sides
+        assert t_plus or not t_minus
+        if t_plus:
+            assert method.learned_by
+            assert method.loss == "pairwise"
+        assert method.loss in (None, "pairwise", "listwise")
+    assert METHODS["pairwise"].sides == (True, True)
+    assert METHODS["clicked"].sides == (True, False)
+    assert METHODS["dual-learning"].loss == "listwise"
 
 
 def test_a_missing_extra_gives_the_install_line(monkeypatch):

@@ -1,4 +1,4 @@
-"""The registry: which rankers and which ways to treat clicks there are, and what goes with what.
+"""The registry: which rankers, treatments of clicks and click models there are, and what fits what.
 
 Everything here is data and loads nothing: a home is a text, ``"module:name"``, imported when used.
 """
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from unskew.bias.estimator import BiasEstimator
 
 __all__ = [
+    "CLICK_MODELS",
     "METHODS",
     "RANKERS",
+    "ClickModelEntry",
     "Method",
     "RankerEntry",
     "check_debias",
@@ -63,6 +65,8 @@ class Method:
 
     Attributes
     ----------
+    title
+        What tables call it.
     home, settings
         Where its estimator lives, and the settings that make it this method; a method without one
         exists only within a ranker.
@@ -73,13 +77,14 @@ class Method:
     needs
         What a log must have.
     sides
-        Which curves are learned: t_plus, t_minus.
+        Which curves are learned: t_plus, t_minus. Where any is, the method has the exponent p.
     loss
         The loss that a network needs to learn it.
 
     """
 
     name: str
+    title: str
     summary: str
     home: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -102,6 +107,24 @@ class Method:
                 f"{self.name} is learned by a ranker while it trains and cannot be estimated alone"
             )
         return _load(self.home, self.name, self.extra)
+
+
+@dataclass(frozen=True)
+class ClickModelEntry:
+    """A click model: where it lives and what it assumes. Its class declares the parameters."""
+
+    name: str
+    home: str
+    summary: str
+
+    def load(self) -> Any:
+        """Its class."""
+        return _load(self.home, self.name, None)
+
+    def parameters(self) -> dict[str, str]:
+        """Its parameters and what each means."""
+        found: dict[str, str] = self.load().parameters()
+        return found
 
 
 def _named(*entries: Any) -> Mapping[str, Any]:
@@ -134,6 +157,7 @@ RANKERS: Mapping[str, RankerEntry] = _named(
 METHODS: Mapping[str, Method] = _named(
     Method(
         "pairwise",
+        "Pairwise Debiasing",
         "Pairwise Debiasing: both curves from the losses of pairs",
         home="unskew.bias.pairwise:PairwiseDebiasing",
         learned_by=_ALL,
@@ -142,6 +166,7 @@ METHODS: Mapping[str, Method] = _named(
     ),
     Method(
         "clicked",
+        "Pairwise Debiasing, clicked side only",
         "Pairwise Debiasing of the clicked side only, t_minus held at 1",
         learned_by=_ALL,
         sides=(True, False),
@@ -149,6 +174,7 @@ METHODS: Mapping[str, Method] = _named(
     ),
     Method(
         "randomization",
+        "Randomization",
         "CTR by position in shuffled lists",
         home="unskew.bias.randomization:Randomization",
         held_by=_ALL,
@@ -156,6 +182,7 @@ METHODS: Mapping[str, Method] = _named(
     ),
     Method(
         "regression-em",
+        "Regression-EM",
         "EM over examination and relevance, relevance by trees on the features",
         home="unskew.bias.regression_em:RegressionEM",
         held_by=_ALL,
@@ -163,6 +190,7 @@ METHODS: Mapping[str, Method] = _named(
     ),
     Method(
         "table-em",
+        "EM with a table",
         "the same EM with one free relevance per document",
         home="unskew.bias.regression_em:RegressionEM",
         settings=MappingProxyType({"relevance": "table"}),
@@ -171,6 +199,7 @@ METHODS: Mapping[str, Method] = _named(
     ),
     Method(
         "dual-learning",
+        "Dual Learning",
         "propensity and ranking networks that weight each other's losses",
         home="unskew.rankers.neural.dual_learning:DualLearning",
         learned_by=("dnn",),
@@ -180,9 +209,48 @@ METHODS: Mapping[str, Method] = _named(
     ),
     Method(
         "relative-ctr",
+        "Relative CTR",
         "CTR by position relative to position 1, the naive reference",
         home="unskew.bias.relative_ctr:RelativeCTR",
         held_by=_ALL,
+    ),
+)
+
+CLICK_MODELS: Mapping[str, ClickModelEntry] = _named(
+    ClickModelEntry(
+        "pbm",
+        "unskew.clicks.pbm:PositionBasedModel",
+        "position-based: examination by position, times attraction",
+    ),
+    ClickModelEntry(
+        "cascade",
+        "unskew.clicks.cascade:CascadeModel",
+        "cascade: walk down, stop when satisfied or out of patience",
+    ),
+    ClickModelEntry(
+        "ubm",
+        "unskew.clicks.ubm:UserBrowsingModel",
+        "user browsing: examination by position and distance to the last click",
+    ),
+    ClickModelEntry(
+        "dbn",
+        "unskew.clicks.dbn:DynamicBayesianModel",
+        "dynamic Bayesian network: attraction, satisfaction, perseverance",
+    ),
+    ClickModelEntry(
+        "dcm",
+        "unskew.clicks.dcm:DependentClickModel",
+        "dependent clicks: after a click, go on with a chance by position",
+    ),
+    ClickModelEntry(
+        "trust",
+        "unskew.clicks.trust_bias:TrustBiasModel",
+        "position-based with trust bias: high positions look relevant",
+    ),
+    ClickModelEntry(
+        "contextual",
+        "unskew.clicks.contextual:ContextualModel",
+        "position-based, with a curve for each device",
     ),
 )
 

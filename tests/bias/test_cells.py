@@ -13,11 +13,11 @@ from unskew.log.impressions import Impressions
 def test_by_hand():
     """Two pages of the same documents: four cells, each with its sessions and clicks."""
     cells = Cells.of(log_of(Shown("ab", (1,), 3), Shown("ba", (1, 2), 2, weight=0.5)))
-    assert cells.document.tolist() == [0, 0, 1, 1]
+    assert cells.group.tolist() == [0, 0, 1, 1]
     assert cells.position.tolist() == [0, 1, 0, 1]
     assert cells.impressions.tolist() == [3.0, 1.0, 1.0, 3.0]
     assert cells.clicks.tolist() == [3.0, 1.0, 1.0, 0.0]
-    assert cells.per_document(cells.clicks).tolist() == [4.0, 1.0]
+    assert cells.per_group(cells.clicks).tolist() == [4.0, 1.0]
 
 
 def test_positions_add_up_with_and_without_documents():
@@ -40,8 +40,8 @@ def test_lower_positions_are_merged():
 def test_sessions_of_weight_zero_are_not_there():
     """A document that only they showed has no cell."""
     cells = Cells.of(log_of(Shown("ab", (1,), 3), Shown("cb", (1,), 3, weight=0.0)))
-    assert 2 not in cells.document
-    assert cells.n_documents == 3
+    assert 2 not in cells.group
+    assert cells.n_groups == 3
 
 
 def test_feature_versions_can_be_one_document():

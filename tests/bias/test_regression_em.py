@@ -54,25 +54,25 @@ def test_gradient_and_information_are_those_of_the_click_likelihood():
     """The gradient equals finite differences; the information is the expected curvature."""
     cells = Cells.of(log_of(*MOVING))
     rng = np.random.default_rng(0)
-    theta, logit = rng.uniform(0.2, 0.9, 3), rng.normal(size=cells.n_documents)
+    theta, logit = rng.uniform(0.2, 0.9, 3), rng.normal(size=cells.n_groups)
 
     def gamma(x):
         return 1 / (1 + np.exp(-x))
 
     def likelihood(x):
-        chance = theta[cells.position] * gamma(x)[cells.document]
+        chance = theta[cells.position] * gamma(x)[cells.group]
         missed = cells.impressions - cells.clicks
         return np.sum(cells.clicks * np.log(chance) + missed * np.log(1 - chance))
 
     _, relevant = expected_counts(cells, theta, gamma(logit))
-    shown = cells.per_document(cells.impressions)
-    gradient = cells.per_document(relevant) - shown * gamma(logit)
-    step = 1e-6 * np.eye(cells.n_documents)
+    shown = cells.per_group(cells.impressions)
+    gradient = cells.per_group(relevant) - shown * gamma(logit)
+    step = 1e-6 * np.eye(cells.n_groups)
     numeric = [(likelihood(logit + h) - likelihood(logit - h)) / 2e-6 for h in step]
     assert gradient == pytest.approx(numeric, rel=1e-5, abs=1e-5)
     # Fisher's information is the variance of the gradient of one impression: (dp/dx)**2 / p(1-p).
-    chance = theta[cells.position] * gamma(logit)[cells.document]
-    slope = chance * (1 - gamma(logit)[cells.document])
+    chance = theta[cells.position] * gamma(logit)[cells.group]
+    slope = chance * (1 - gamma(logit)[cells.group])
     expected = cells.impressions * slope**2 / (chance * (1 - chance))
     assert click_information(cells, theta, gamma(logit)) == pytest.approx(expected)
 

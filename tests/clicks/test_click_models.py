@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew.clicks.base import EYE_TRACKING, FlatPages
+from unskew.clicks.base import EYE_TRACKING
+from unskew.clicks.kernels import FlatPages
 from unskew.clicks.reference import click_marginals, splitmix, story
-from unskew.clicks.stream import stream_key
+from unskew.clicks.stream import Streams, stream_key
 from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.labelled import LabelledData
@@ -164,11 +165,11 @@ class TestSamplers:
         """The kernel draws, number by number, what the written-out stream says."""
         model = click_model(name)
         grades = np.array([0.0, 3.0, 1.0, 4.0, 2.0])
-        pages = FlatPages(np.arange(0, 55, 5), np.tile(np.arange(5, dtype=np.int32), 10))
         context = np.arange(10, dtype=np.int32) % max(1, len(model.contexts))
+        pages = FlatPages(np.arange(0, 55, 5), np.tile(np.arange(5, dtype=np.int32), 10), context)
         key = stream_key(3, "click")
-        click = model.draw(pages, grades, context, first=100, key=key)
-        chance = model.marginals(pages, grades, context)[1].reshape(10, 5)
+        click = model.draw(pages, grades, Streams(key, 100))
+        chance = model.marginals(pages, grades)[1].reshape(10, 5)
         for s in range(10):
             stream = splitmix(int(key), 100 + s)
             expected = [next(stream) < p for p in chance[s]]
@@ -179,9 +180,10 @@ class TestSamplers:
         """The walk down the page uses the stream as written out here."""
         model = click_model(name)
         grades = np.array([0.0, 3.0, 1.0, 4.0, 2.0])
-        pages = FlatPages(np.arange(0, 105, 5), np.tile(np.arange(5, dtype=np.int32), 20))
+        row = np.tile(np.arange(5, dtype=np.int32), 20)
+        pages = FlatPages(np.arange(0, 105, 5), row, np.zeros(20, np.int32))
         key = stream_key(4, "click")
-        click = model.draw(pages, grades, np.zeros(20, np.int32), first=7, key=key)
+        click = model.draw(pages, grades, Streams(key, 7))
         after_click, after_skip = model.continuation(5)
         a, satisfied = model.attraction(grades), model.satisfaction(grades)
         for s in range(20):

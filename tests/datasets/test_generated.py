@@ -89,7 +89,7 @@ class TestLearning:
         """Boosted trees beat a linear ranker clearly, and that one beats chance."""
         import lightgbm
 
-        from unskew.simulate.policies import fit_rank_svm
+        from unskew.simulate.weak_ranker import fit_rank_svm
 
         data = make_search_dataset(n_queries=900, seed=8, grades=grades)
         train, test = data.take_queries(np.arange(600)), data.take_queries(np.arange(600, 900))

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from unskew.datasets.opening import EIGHTHS, GeneratedSize, open_labelled
 from unskew.paper.experiments import EXPERIMENTS, runs_of
-from unskew.paper.profiles import GeneratedSize, Profile
+from unskew.paper.profiles import Profile
 from unskew.paper.running import run_all
 from unskew.paper.runs import Study
-from unskew.paper.sources import open_source
 
 MINIATURE = Profile(
     "miniature",
@@ -33,7 +33,7 @@ MINIATURE = Profile(
 @pytest.fixture(scope="session")
 def study() -> Study:
     """The study of the miniature."""
-    source = open_source("generated", dataset=None, size=MINIATURE.generated)
+    source = open_labelled("generated", dataset=None, size=MINIATURE.generated, split=EIGHTHS)
     return Study(source, MINIATURE, threads=1)
 
 

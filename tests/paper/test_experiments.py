@@ -19,13 +19,16 @@ import pytest
 
 from unskew import __version__
 from unskew.errors import DataError, MissingDependencyError, UsageError
-from unskew.paper import running
+from unskew.paper import rendering, running
 from unskew.paper.experiments import COMPARED, EXPERIMENTS, FIGURES, runs_of
 from unskew.paper.names import METHOD_NAMES, RANKER_NAMES
+from unskew.paper.peers import PEERS
+from unskew.paper.profiles import candidates, paper_settings
 from unskew.paper.rendering import render
-from unskew.paper.results import FILE, read_results, save_results
-from unskew.paper.runs import METRICS, PAPER, TUNED, Run, perform
-from unskew.paper.settings import candidates, paper_settings
+from unskew.paper.runs import FILE, METRICS, PAPER, TUNED, Run, read_results, save_results
+from unskew.paper.training import perform
+from unskew.registry import RANKERS
+from unskew.simulate import sampling
 
 
 def test_every_run_leaves_one_row(study, done):
@@ -95,10 +98,36 @@ def test_the_same_run_gives_the_same_row(study, done):
     assert again.t_plus == before.t_plus
 
 
-def test_rendering_trains_nothing(done, tmp_path, monkeypatch):
+@pytest.fixture
+def nothing_trains(monkeypatch):
+    """Every ranker, every peer and the simulator refuse to work, wherever they are called from."""
+    for entry in RANKERS.values():
+        monkeypatch.setattr(entry.load(), "fit", _refuse)
+        monkeypatch.setattr(entry.load(), "fit_labels", _refuse)
+    for peer in PEERS:
+        monkeypatch.setattr(pytest.importorskip(peer), "train", _refuse)
+    monkeypatch.setattr(sampling._Simulation, "batch", _refuse)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "method"),
+    [(ranker, method) for ranker in RANKERS for method in ("clicks", "labels")]
+    + [(peer, "own") for peer in PEERS],
+)
+def test_a_section_that_trains_is_caught(
+    ranker, method, study, done, tmp_path, monkeypatch, nothing_trains
+):
+    """The guard of the next test holds: a rendering that trained anything would fail it."""
+    folder = shutil.copytree(done, tmp_path / "copy")
+    run = Run(1, 1, ranker, method)
+    monkeypatch.setattr(rendering, "SECTIONS", {"table": lambda results: perform(study, run)})
+    with pytest.raises(AssertionError, match="something was trained"):
+        render(folder)
+
+
+def test_rendering_trains_nothing(done, tmp_path, nothing_trains):
     """All files are written from the rows alone, every method is named, pictures are pictures."""
     folder = shutil.copytree(done, tmp_path / "copy")
-    monkeypatch.setattr(running, "perform", _refuse)
     sections = render(folder)
     assert set(sections) == {"claims", *EXPERIMENTS}
     text = (folder / "results.md").read_text(encoding="utf-8")
@@ -116,6 +145,16 @@ def test_rendering_trains_nothing(done, tmp_path, monkeypatch):
     assert not re.search(r"(src|href)=.http", page)
 
 
+def test_rendering_loads_nothing_that_trains():
+    """The module that renders imports neither rankers nor the simulator."""
+    code = "import sys, unskew.paper.rendering; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "unskew.paper.sections" in loaded
+    trained = ("unskew.rankers", "unskew.simulate", "unskew.paper.training", "unskew.paper.worlds")
+    assert not [name for name in loaded if name.startswith(trained)]
+
+
 def test_rendering_again_gives_the_same_files(done, tmp_path):
     """The same rows give the same bytes."""
     first, second = (shutil.copytree(done, tmp_path / name) for name in ("first", "second"))
@@ -125,7 +164,7 @@ def test_rendering_again_gives_the_same_files(done, tmp_path):
         assert path.read_bytes() == (second / path.name).read_bytes(), path.name
 
 
-def _refuse(*arguments):
+def _refuse(*arguments, **options):
     raise AssertionError("something was trained")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from unskew.paper.results import read_results
+from unskew.paper.runs import read_results
 from unskew.paper.summary import (
     differences,
     grouped,

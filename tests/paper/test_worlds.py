@@ -1,28 +1,18 @@
-"""Where data and clicks come from."""
+"""Worlds: where clicks come from, and what is known about them."""
 
 from __future__ import annotations
-
-import gzip
 
 import numpy as np
 import pytest
 
-from unskew.datasets import make_search_dataset
-from unskew.errors import DataError
+from unskew.datasets.opening import EIGHTHS, GeneratedSize, open_labelled
 from unskew.paper.peers import SessionRows
-from unskew.paper.profiles import PROFILES, GeneratedSize
-from unskew.paper.sources import open_source
-from unskew.paper.worlds import Clicks, World
+from unskew.paper.profiles import PROFILES
+from unskew.paper.runs import Clicks
+from unskew.paper.worlds import ESTIMATED, World
+from unskew.registry import METHODS
 
 SIZE = GeneratedSize(40, 16, 8.0)
-
-
-def write_letor(path, data):
-    """Labelled data as a gzipped LETOR file."""
-    with gzip.open(path, "wt") as file:
-        for grade, query, row in zip(data.relevance, data.query, data.features.values, strict=True):
-            values = " ".join(f"{k}:{value:.6g}" for k, value in enumerate(row, start=1))
-            file.write(f"{int(grade)} qid:{query} {values}\n")
 
 
 def queries(data):
@@ -30,67 +20,16 @@ def queries(data):
     return set(data.query.tolist())
 
 
-def test_generated_data_is_new_for_every_seed():
-    """Five eighths train, one validates, two test; no query twice; another seed, other data."""
-    source = open_source("generated", dataset=None, size=SIZE)
-    first, second = source.parts(1, 1), source.parts(1, 2)
-    sizes = [first.train.n_queries, first.validation.n_queries, first.test.n_queries]
-    assert sizes == [25, 5, 10]
-    assert not np.array_equal(first.train.features.values[:5], second.train.features.values[:5])
-
-
-def test_a_file_is_cut_into_five_folds(tmp_path):
-    """Every query is tested in exactly one fold, and trains where it does not test or validate."""
-    data = make_search_dataset(n_queries=23, n_features=16, seed=1)
-    write_letor(tmp_path / "some.txt.gz", data)
-    source = open_source(str(tmp_path / "some.txt.gz"), dataset=None, size=SIZE)
-    assert (source.name, source.n_folds) == ("some", 5)
-    tested = []
-    for fold in range(1, 6):
-        parts = source.parts(fold, 1)
-        train, validation, test = map(queries, (parts.train, parts.validation, parts.test))
-        assert train | validation | test == queries(data)
-        assert train.isdisjoint(validation | test)
-        assert validation.isdisjoint(test)
-        tested += sorted(test)
-    assert sorted(tested) == sorted(queries(data))
-    assert queries(source.parts(1, 1).test) != queries(source.parts(1, 2).test)
-
-
-def test_a_folder_keeps_its_folds(tmp_path):
-    """A known layout is used as it is; one without validation lends some training queries."""
-    data = make_search_dataset(n_queries=30, n_features=16, seed=1)
-    for name, rows in (("train", np.arange(20)), ("test", np.arange(20, 30))):
-        write_letor(tmp_path / f"{name}.txt.gz", data.take_queries(rows))
-    source = open_source(str(tmp_path), dataset=None, size=SIZE)
-    assert source.n_folds == 1
-    parts = source.parts(1, 1)
-    assert (parts.train.n_queries, parts.validation.n_queries) == (16, 4)
-    assert not queries(parts.train) & queries(parts.validation)
-
-
-def test_the_folds_of_real_data_are_counted(real_data):
-    """MQ2008 lies in five parts, from which five folds are made."""
-    source = open_source(str(real_data / "mq2008"), dataset="mq2008", size=SIZE)
-    assert (source.name, source.n_folds) == ("mq2008", 5)
-
-
-def test_missing_data_is_named(tmp_path):
-    """A path that is not there is an error that says what may be given."""
-    with pytest.raises(DataError, match="nowhere is not there: give the folder of a dataset"):
-        open_source(str(tmp_path / "nowhere"), dataset=None, size=SIZE)
-
-
 @pytest.fixture(scope="module")
 def world():
     """A small world."""
-    source = open_source("generated", dataset=None, size=SIZE)
+    source = open_labelled("generated", dataset=None, size=SIZE, split=EIGHTHS)
     return World(source.parts(1, 1), Clicks(), 500, 1)
 
 
 def test_a_share_of_the_sessions_is_a_part_of_them():
     """Fewer sessions are the first of the more: the amount of data changes, nothing else."""
-    source = open_source("generated", dataset=None, size=SIZE)
+    source = open_labelled("generated", dataset=None, size=SIZE, split=EIGHTHS)
     half, whole = (World(source.parts(1, 1), Clicks(share=s), 500, 1).clicks for s in (0.5, 1.0))
     assert (half.n_sessions, whole.n_sessions) == (250, 500)
     some, every = (list(data.sessions()) for data in (half, whole))
@@ -107,9 +46,10 @@ def test_validation_users_see_other_queries(world):
 
 def test_estimates_are_made_once():
     """A second ranker gets the same bias, with the time of the first estimation."""
-    source = open_source("generated", dataset=None, size=SIZE)
+    source = open_labelled("generated", dataset=None, size=SIZE, split=EIGHTHS)
     world = World(source.parts(1, 1), Clicks(), 20_000, 1)
     assert world.bias("randomization") is world.bias("randomization")
+    assert set(ESTIMATED) == {"oracle", *(m.name for m in METHODS.values() if m.held_by)}
     np.testing.assert_allclose(world.bias("oracle").bias.t_plus, world.truth)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labelled_data import make_data
 
+from labelled_data import make_data
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.evaluation import evaluate
 from unskew.simulate import (
@@ -18,7 +18,7 @@ from unskew.simulate import (
     sample,
     score_policy,
 )
-from unskew.simulate.policies import fit_rank_svm
+from unskew.simulate.weak_ranker import fit_rank_svm
 
 
 def shown(data, policy, sessions=2_000, seed=3):

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from labelled_data import make_data
 
+from labelled_data import make_data
 from unskew.errors import DataError, UsageError
 from unskew.simulate import (
     click_model,

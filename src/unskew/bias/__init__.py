@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from unskew.registry import METHODS
+
 if TYPE_CHECKING:
     from unskew.bias.comparison import compare_estimators as compare_estimators
     from unskew.bias.estimator import BiasEstimator as BiasEstimator
@@ -16,15 +18,17 @@ if TYPE_CHECKING:
     from unskew.position_bias import PositionBias as PositionBias
     from unskew.rankers.neural.dual_learning import DualLearning as DualLearning
 
-# Each public name and the module it lives in; they load on first use.
+# Each public name and the module it lives in: the estimators of the registry, and the rest. They load
+# on first use.
 _HOME = {
+    **{
+        name: module
+        for entry in METHODS.values()
+        if entry.home
+        for module, _, name in [entry.home.partition(":")]
+    },
     "BiasEstimator": "unskew.bias.estimator",
-    "DualLearning": "unskew.rankers.neural.dual_learning",
-    "PairwiseDebiasing": "unskew.bias.pairwise",
     "PositionBias": "unskew.position_bias",
-    "Randomization": "unskew.bias.randomization",
-    "RegressionEM": "unskew.bias.regression_em",
-    "RelativeCTR": "unskew.bias.relative_ctr",
     "compare_estimators": "unskew.bias.comparison",
     "shuffling_of": "unskew.bias.shuffling",
 }

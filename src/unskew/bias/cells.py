@@ -1,4 +1,4 @@
-"""Cells: impressions and clicks of each document at each position, all that pointwise methods see."""
+"""Cells: impressions and clicks of each document, or other group of results, at each position."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ import numpy.typing as npt
 from unskew.log.counts import count_statistics
 from unskew.log.impressions import Impressions
 
-__all__ = ["Cells", "Shown", "document_of_version", "position_index", "shown_by_position", "sums"]
+__all__ = [
+    "Cells",
+    "PositionCounts",
+    "document_of_version",
+    "position_index",
+    "shown_by_position",
+    "sums",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class PositionCounts:
     """Impressions and clicks at positions 1 to K, in sessions times their weight."""
 
     impressions: FloatArray
@@ -36,67 +43,70 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """One entry for each document at each position where it was shown, sorted by document.
+    """One entry for each group of results at each position where it was shown, sorted by group.
 
-    ``position`` counts from 0; positions from ``n_positions`` on share its last value. A click of
-    any grade is a click.
+    A group is a document, unless other groups are given. ``position`` counts from 0; positions from
+    ``n_positions`` on share its last value. A click of any grade is a click.
     """
 
-    document: IntArray
+    group: IntArray
     position: IntArray
     impressions: FloatArray
     clicks: FloatArray
-    n_documents: int
+    n_groups: int
     n_positions: int
 
     @classmethod
     def of(
         cls, data: Impressions, *, n_positions: int | None = None, by_version: bool = True
     ) -> Cells:
-        """The cells of a log; ``by_version`` keeps feature versions of a document apart."""
-        pages, counts = data.pages, count_statistics(data)
+        """The cells of the documents; ``by_version`` keeps feature versions of a document apart."""
         n = min(n_positions or data.max_position, data.max_position)
-        document = pages.document.astype(np.int64)
-        if not by_version:
-            document = document_of_version(data)[document]
-        shown = np.repeat(counts.impressions, np.diff(pages.offsets))
+        document = data.pages.document.astype(np.int64)
+        if by_version:
+            return cls.of_groups(data, document, len(data.documents), n)
+        return cls.of_groups(data, document_of_version(data)[document], data.n_documents, n)
+
+    @classmethod
+    def of_groups(cls, data: Impressions, group: IntArray, n_groups: int, n: int) -> Cells:
+        """The cells of any groups, one for each entry of the pages, at ``n`` positions."""
+        counts = count_statistics(data)
+        shown = np.repeat(counts.impressions, np.diff(data.pages.offsets))
         seen = np.flatnonzero(shown > 0)
-        key, cell = np.unique(
-            document[seen] * n + position_index(data, n)[seen], return_inverse=True
-        )
+        key, cell = np.unique(group[seen] * n + position_index(data, n)[seen], return_inverse=True)
         return cls(
-            document=key // n,
+            group=key // n,
             position=key % n,
             impressions=sums(cell, shown[seen], len(key)),
             clicks=sums(cell, counts.clicks[seen], len(key)),
-            n_documents=len(data.documents) if by_version else data.n_documents,
+            n_groups=n_groups,
             n_positions=n,
         )
 
     def __len__(self) -> int:
-        return len(self.document)
+        return len(self.group)
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> PositionCounts:
         """Impressions and clicks of each position."""
-        return Shown(self.per_position(self.impressions), self.per_position(self.clicks))
+        return PositionCounts(self.per_position(self.impressions), self.per_position(self.clicks))
 
     def per_position(self, value: FloatArray) -> FloatArray:
         """The sums of a value over the cells of each position."""
         return sums(self.position, value, self.n_positions)
 
-    def per_document(self, value: FloatArray) -> FloatArray:
-        """The sums of a value over the cells of each document."""
-        return sums(self.document, value, self.n_documents)
+    def per_group(self, value: FloatArray) -> FloatArray:
+        """The sums of a value over the cells of each group."""
+        return sums(self.group, value, self.n_groups)
 
 
-def shown_by_position(data: Impressions, n_positions: int | None = None) -> Shown:
+def shown_by_position(data: Impressions, n_positions: int | None = None) -> PositionCounts:
     """Impressions and clicks of each position, without looking at documents."""
     counts = count_statistics(data)
     n = min(n_positions or data.max_position, data.max_position)
     place = position_index(data, n)
     shown = np.repeat(counts.impressions, np.diff(data.pages.offsets))
-    return Shown(sums(place, shown, n), sums(place, counts.clicks, n))
+    return PositionCounts(sums(place, shown, n), sums(place, counts.clicks, n))
 
 
 def position_index(data: Impressions, n_positions: int) -> IntArray:

@@ -52,7 +52,7 @@ def compare_estimators(
     data: Impressions,
     *,
     methods: Sequence[str] | None = None,
-    show_progress: bool = False,
+    progress: bool = False,
     **options: Any,
 ) -> list[Outcome]:
     """Fit the named methods, by default all that can be estimated alone, to the same log.
@@ -62,7 +62,7 @@ def compare_estimators(
     """
     chosen = [m.name for m in METHODS.values() if m.home] if methods is None else list(methods)
     outcomes = []
-    with progress_bar("estimating", len(chosen), show=show_progress) as advance:
+    with progress_bar("estimating", len(chosen), show=progress) as advance:
         for name in chosen:
             outcomes.append(_outcome(name, data, options))
             advance(1, name)

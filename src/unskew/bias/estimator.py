@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from unskew.bias.cells import Shown
+from unskew.bias.cells import PositionCounts
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
@@ -18,8 +19,7 @@ __all__ = [
     "MINIMUM",
     "MIN_SHOWN",
     "BiasEstimator",
-    "check_limits",
-    "relative_bias",
+    "EstimatorSettings",
     "relative_curve",
     "warn_clipped",
 ]
@@ -41,14 +41,42 @@ class BiasEstimator(Protocol):
         """The position bias of this log."""
 
 
-def check_limits(minimum: float, min_shown: float, n_positions: int | None) -> None:
-    """Refuse settings, shared by the estimators, that make no sense."""
-    if not 0 < minimum <= 1:
-        raise UsageError(f"minimum must lie above 0 and at most at 1, got {minimum}")
-    if not min_shown >= 0:
-        raise UsageError(f"min_shown must be 0 or more impressions, got {min_shown}")
-    if n_positions is not None and n_positions < 1:
-        raise UsageError(f"n_positions must be 1 or more, or None for all, got {n_positions}")
+@dataclass(frozen=True, kw_only=True)
+class EstimatorSettings:
+    """The settings that all estimators share; `RelativeCTR` explains them."""
+
+    n_positions: int | None = None
+    minimum: float = MINIMUM
+    min_shown: float = MIN_SHOWN
+
+    def check_shared(self) -> None:
+        """Refuse shared settings that make no sense."""
+        if not 0 < self.minimum <= 1:
+            raise UsageError(f"minimum must lie above 0 and at most at 1, got {self.minimum}")
+        if not self.min_shown >= 0:
+            raise UsageError(f"min_shown must be 0 or more impressions, got {self.min_shown}")
+        if self.n_positions is not None and self.n_positions < 1:
+            raise UsageError(
+                f"n_positions must be 1 or more, or None for all, got {self.n_positions}"
+            )
+
+    def positions_of(self, data: Impressions) -> int:
+        """How many positions of this log get a bias."""
+        return min(self.n_positions or data.max_position, data.max_position)
+
+    def relative_bias(self, propensity: FloatArray, at: PositionCounts) -> PositionBias:
+        """The bias that a propensity per position means; ``t_minus`` is 1.
+
+        Warns of positions whose propensity is too close to 0: theirs is ``minimum``.
+        """
+        measured = at.often(self.min_shown)
+        # An iterative estimate of a position that was never clicked gets smaller with every iteration
+        # but does not reach 0.
+        value = np.where(at.clicks > 0, propensity, 0.0)
+        t_plus, clipped = relative_curve(value, measured, minimum=self.minimum)
+        warn_clipped(clipped, self.minimum)
+        borrowed = np.flatnonzero(~measured) + 1
+        return PositionBias(t_plus, np.ones(len(t_plus)), tuple(clipped), tuple(borrowed.tolist()))
 
 
 def relative_curve(
@@ -80,22 +108,6 @@ def relative_curve(
             curve[k] = minimum if value[k] < value[top] else MAXIMUM
             clipped.append(k + 1)
     return curve, clipped
-
-
-def relative_bias(
-    propensity: FloatArray, at: Shown, *, minimum: float, min_shown: float
-) -> PositionBias:
-    """The bias that a propensity per position means; ``t_minus`` is 1.
-
-    Warns of positions whose propensity is too close to 0: theirs is ``minimum``.
-    """
-    measured = at.often(min_shown)
-    # An iterative estimate of a position that was never clicked falls forever and never is 0.
-    value = np.where(at.clicks > 0, propensity, 0.0)
-    t_plus, clipped = relative_curve(value, measured, minimum=minimum)
-    warn_clipped(clipped, minimum)
-    borrowed = np.flatnonzero(~measured) + 1
-    return PositionBias(t_plus, np.ones(len(t_plus)), tuple(clipped), tuple(borrowed.tolist()))
 
 
 def warn_clipped(positions: list[int], minimum: float) -> None:

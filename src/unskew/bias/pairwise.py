@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.bias.cells import shown_by_position
-from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_curve, warn_clipped
+from unskew.bias.estimator import EstimatorSettings, relative_curve, warn_clipped
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.pairs.objective import PairwiseObjective
@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PairwiseDebiasing:
+class PairwiseDebiasing(EstimatorSettings):
     """Pairwise Debiasing alone: the update above, repeated until nothing changes, for fixed scores.
 
     Hu, Wang, Peng and Li, "Unbiased LambdaMART: An Unbiased Pairwise Learning-to-Rank Algorithm",
@@ -63,13 +63,10 @@ class PairwiseDebiasing:
     unclicked: bool = True
     n_iterations: int = 200
     tolerance: float = 1e-6
-    n_positions: int | None = None
-    minimum: float = MINIMUM
-    min_shown: float = MIN_SHOWN
 
     def fit(self, data: Impressions) -> PositionBias:
         """Both curves at the fixed point."""
-        check_limits(self.minimum, self.min_shown, self.n_positions)
+        self.check_shared()
         check_p(self.p)
         if not self.sigma > 0:
             raise UsageError(f"sigma must be above 0, got {self.sigma}")
@@ -88,7 +85,7 @@ class PairwiseDebiasing:
                 "there is nothing to learn from: no session has both a clicked result and one "
                 "clicked less"
             )
-        n = min(self.n_positions or data.max_position, data.max_position)
+        n = self.positions_of(data)
         return PairwiseObjective(
             data.pages, pairs, n_documents=len(data.documents), bias=PositionBias.none(n),
             sigma=self.sigma, p=self.p, sides=(True, self.unclicked),

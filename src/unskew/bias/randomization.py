@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew.bias.cells import Shown, position_index, sums
-from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
+from unskew.bias.cells import Cells
+from unskew.bias.estimator import EstimatorSettings
 from unskew.bias.shuffling import shuffling_of
 from unskew.errors import DataError
-from unskew.log.counts import count_statistics
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -25,7 +24,7 @@ _TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Randomization:
+class Randomization(EstimatorSettings):
     """Clicks on shuffled lists: whatever differs between positions is position bias.
 
     Joachims, Swaminathan and Schnabel, "Unbiased Learning-to-Rank with Biased Feedback", WSDM 2017.
@@ -57,23 +56,17 @@ class Randomization:
 
     context: Any = None
     check: bool = True
-    n_positions: int | None = None
-    minimum: float = MINIMUM
-    min_shown: float = MIN_SHOWN
 
     def fit(self, data: Impressions) -> PositionBias:
         """The position bias that the shuffled sessions of this log show."""
-        check_limits(self.minimum, self.min_shown, self.n_positions)
+        self.check_shared()
         shuffled = data if self.context is None else self._marked(data)
         if self.check:
             self._check(shuffled)
-        n = min(self.n_positions or data.max_position, data.max_position)
-        strata = _Strata.of(shuffled, n)
+        strata = _strata(shuffled, self.positions_of(data))
         if not strata.clicks.sum() > 0:
             raise DataError("the shuffled sessions have no click: nothing can be measured in them")
-        return relative_bias(
-            strata.propensity(), strata.shown, minimum=self.minimum, min_shown=self.min_shown
-        )
+        return self.relative_bias(_propensity(strata), strata.shown)
 
     def _marked(self, data: Impressions) -> Impressions:
         if not len(data.contexts):
@@ -101,58 +94,28 @@ class Randomization:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class _Strata:
-    """Impressions and clicks of each (query, page length) at each position where it was shown."""
+def _strata(data: Impressions, n_positions: int) -> Cells:
+    """The cells of each (query, page length)."""
+    length = np.diff(data.pages.offsets)
+    page = data.pages.query.astype(np.int64) * (int(length.max()) + 1) + length
+    _, stratum = np.unique(page, return_inverse=True)
+    group = np.repeat(stratum.astype(np.int64), length)
+    return Cells.of_groups(data, group, int(stratum.max()) + 1, n_positions)
 
-    stratum: npt.NDArray[np.int64]
-    position: npt.NDArray[np.int64]
-    impressions: FloatArray
-    clicks: FloatArray
-    n_strata: int
-    n_positions: int
 
-    @classmethod
-    def of(cls, data: Impressions, n_positions: int) -> _Strata:
-        pages, counts = data.pages, count_statistics(data)
-        length = np.diff(pages.offsets)
-        page = pages.query.astype(np.int64) * (int(length.max()) + 1) + length
-        _, stratum = np.unique(page, return_inverse=True)
-        entry = np.repeat(stratum, length) * n_positions + position_index(data, n_positions)
-        cells, cell = np.unique(entry, return_inverse=True)
-        shown = np.repeat(counts.impressions, length)
-        return cls(
-            stratum=cells // n_positions,
-            position=cells % n_positions,
-            impressions=sums(cell, shown, len(cells)),
-            clicks=sums(cell, counts.clicks, len(cells)),
-            n_strata=int(stratum.max()) + 1,
-            n_positions=n_positions,
-        )
-
-    @property
-    def shown(self) -> Shown:
-        return Shown(self.at_position(self.impressions), self.at_position(self.clicks))
-
-    def at_position(self, weights: FloatArray) -> FloatArray:
-        return sums(self.position, weights, self.n_positions)
-
-    def of_stratum(self, weights: FloatArray) -> FloatArray:
-        return sums(self.stratum, weights, self.n_strata)
-
-    def propensity(self) -> FloatArray:
-        """The propensities, the highest 1, by solving the two equations in turn."""
-        clicks, by_position = self.of_stratum(self.clicks), self.at_position(self.clicks)
-        value = np.ones(self.n_positions)
-        for _ in range(_MOST_ROUNDS):
-            expected = self.of_stratum(self.impressions * value[self.position])
-            relevance = _ratio(clicks, expected)[self.stratum]
-            before = value
-            value = _ratio(by_position, self.at_position(self.impressions * relevance))
-            value /= value.max()
-            if np.abs(value - before).max() < _TOLERANCE:
-                break
-        return value
+def _propensity(strata: Cells) -> FloatArray:
+    """The propensities, the highest 1, by solving the two equations in turn."""
+    clicks, by_position = strata.per_group(strata.clicks), strata.per_position(strata.clicks)
+    value = np.ones(strata.n_positions)
+    for _ in range(_MOST_ROUNDS):
+        expected = strata.per_group(strata.impressions * value[strata.position])
+        relevance = _ratio(clicks, expected)[strata.group]
+        before = value
+        value = _ratio(by_position, strata.per_position(strata.impressions * relevance))
+        value /= value.max()
+        if np.abs(value - before).max() < _TOLERANCE:
+            break
+    return value
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

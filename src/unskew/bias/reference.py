@@ -1,6 +1,6 @@
 """The estimators' equations, naively, session by session: what the estimators must equal.
 
-Nothing here is fast and nothing here is guarded. Sessions are those that `Impressions.sessions`
+Written for reading: slow, and without checks. Sessions are those that `Impressions.sessions`
 gives back.
 """
 
@@ -58,7 +58,7 @@ def position_based_em(
         relevant: dict[tuple[Any, Any], list[float]] = {d: [0.0, 0.0] for d in gamma}
         for one in shown:
             t, g = theta[one.position], gamma[one.document]
-            # E-step: a click says both; without one, each may be missing.
+            # E-step: a click means examined and relevant; without one, either may be missing.
             p_examined = 1.0 if one.clicked else t * (1 - g) / (1 - t * g)
             p_relevant = 1.0 if one.clicked else g * (1 - t) / (1 - t * g)
             for sums, p in (

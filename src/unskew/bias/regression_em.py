@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.bias.cells import Cells
-from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
-from unskew.bias.relevance import RELEVANCE_MODELS, Relevance, TreeSettings, start_relevance
+from unskew.bias.estimator import EstimatorSettings
+from unskew.bias.relevance import RELEVANCE_MODELS, Relevance
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
+from unskew.trees.boosters import TreeSettings
 
 __all__ = ["RegressionEM"]
 
@@ -23,7 +24,7 @@ START = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegressionEM:
+class RegressionEM(EstimatorSettings):
     """Expectation maximisation over hidden examination and relevance.
 
     Wang, Golbandi, Bendersky, Metzler and Najork, "Position Bias Estimation for Unbiased Learning
@@ -68,9 +69,6 @@ class RegressionEM:
     num_leaves: int = 31
     min_data_in_leaf: int = 20
     n_jobs: int | None = None
-    n_positions: int | None = None
-    minimum: float = MINIMUM
-    min_shown: float = MIN_SHOWN
 
     def fit(self, data: Impressions) -> PositionBias:
         """The position bias of this log."""
@@ -79,18 +77,15 @@ class RegressionEM:
         if not cells.clicks.sum() > 0:
             raise DataError("the log has no click: there is nothing to learn from")
         trees = TreeSettings(
-            per_iteration=self.trees_per_iteration,
-            learning_rate=self.learning_rate,
-            num_leaves=self.num_leaves,
-            min_data_in_leaf=self.min_data_in_leaf,
-            n_jobs=self.n_jobs,
-        )
-        model = start_relevance(self.relevance, data, cells, trees)
-        theta = self._examination(cells, model)
-        return relative_bias(theta, cells.shown, minimum=self.minimum, min_shown=self.min_shown)
+            learning_rate=self.learning_rate, num_leaves=self.num_leaves, feature_fraction=1.0,
+            bagging_fraction=1.0, min_data_in_leaf=self.min_data_in_leaf, min_data_in_bin=3,
+            min_sum_hessian_in_leaf=1.0, seed=0, n_jobs=self.n_jobs, extra={},
+        )  # fmt: skip
+        model = RELEVANCE_MODELS[self.relevance](data, cells, trees, self.trees_per_iteration)
+        return self.relative_bias(self._examination(cells, model), cells.shown)
 
     def _check_settings(self) -> None:
-        check_limits(self.minimum, self.min_shown, self.n_positions)
+        self.check_shared()
         if self.relevance not in RELEVANCE_MODELS:
             raise UsageError(
                 f"relevance must be one of {list(RELEVANCE_MODELS)}, got {self.relevance!r}"
@@ -113,7 +108,7 @@ class RegressionEM:
             theta = np.divide(
                 cells.per_position(examined), shown, out=np.zeros_like(theta), where=shown > 0
             )
-            model.refit(cells.per_document(relevant), cells.per_document(information))
+            model.refit(cells.per_group(relevant), cells.per_group(information))
             if iteration % 10 == 9:
                 relative = theta / theta.max()
                 if np.abs(relative - before).max() < self.tolerance:
@@ -126,7 +121,7 @@ def expected_counts(
     cells: Cells, theta: FloatArray, gamma: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The E-step: how many impressions of each cell were examined, and how many relevant."""
-    examine, relevant = theta[cells.position], gamma[cells.document]
+    examine, relevant = theta[cells.position], gamma[cells.group]
     share = (cells.impressions - cells.clicks) / _chance_of_no_click(examine, relevant)
     return (
         cells.clicks + share * examine * (1.0 - relevant),
@@ -136,7 +131,7 @@ def expected_counts(
 
 def click_information(cells: Cells, theta: FloatArray, gamma: FloatArray) -> FloatArray:
     """Fisher's information of the clicks of each cell about the logit of gamma."""
-    examine, relevant = theta[cells.position], gamma[cells.document]
+    examine, relevant = theta[cells.position], gamma[cells.group]
     share = cells.impressions / _chance_of_no_click(examine, relevant)
     return share * examine * relevant * (1.0 - relevant) ** 2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unskew.bias.cells import shown_by_position
-from unskew.bias.estimator import MIN_SHOWN, MINIMUM, check_limits, relative_bias
+from unskew.bias.estimator import EstimatorSettings
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -13,7 +13,7 @@ __all__ = ["RelativeCTR"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelativeCTR:
+class RelativeCTR(EstimatorSettings):
     """Clicks per impression at a position, divided by those at position 1.
 
         t_plus[k] = CTR[k] / CTR[1]
@@ -35,12 +35,8 @@ class RelativeCTR:
 
     """
 
-    n_positions: int | None = None
-    minimum: float = MINIMUM
-    min_shown: float = MIN_SHOWN
-
     def fit(self, data: Impressions) -> PositionBias:
         """The relative CTR of this log."""
-        check_limits(self.minimum, self.min_shown, self.n_positions)
+        self.check_shared()
         at = shown_by_position(data, self.n_positions)
-        return relative_bias(at.ctr, at, minimum=self.minimum, min_shown=self.min_shown)
+        return self.relative_bias(at.ctr, at)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
@@ -15,25 +14,14 @@ from scipy.sparse.csgraph import connected_components
 from unskew.bias.cells import Cells
 from unskew.errors import DataError
 from unskew.log.impressions import Impressions
-from unskew.trees import boosters
+from unskew.trees.boosters import TreeSettings, library
 
-__all__ = ["RELEVANCE_MODELS", "Relevance", "TreeSettings", "start_relevance"]
+__all__ = ["RELEVANCE_MODELS", "Relevance"]
 
 FloatArray = npt.NDArray[np.float64]
 
 # Where relevance starts for every document.
 START = 0.5
-
-
-@dataclass(frozen=True)
-class TreeSettings:
-    """How the trees of the regression are grown."""
-
-    per_iteration: int
-    learning_rate: float
-    num_leaves: int
-    min_data_in_leaf: int
-    n_jobs: int | None
 
 
 class Relevance(Protocol):
@@ -63,26 +51,13 @@ class TableRelevance:
 class TreeRelevance:
     """Boosted trees on the features, grown on the cross-entropy by a few trees each time."""
 
-    def __init__(self, data: Impressions, impressions: FloatArray, settings: TreeSettings) -> None:
+    def __init__(
+        self, data: Impressions, impressions: FloatArray, trees: TreeSettings, per_iteration: int
+    ) -> None:
         self._impressions = impressions
-        self._per_iteration = settings.per_iteration
+        self._per_iteration = per_iteration
         self._growing, self._has_trees = True, False
-        self._grower = boosters.library("lightgbm").start(
-            data.features,
-            boosters.TreeSettings(
-                learning_rate=settings.learning_rate,
-                num_leaves=settings.num_leaves,
-                feature_fraction=1.0,
-                bagging_fraction=1.0,
-                min_data_in_leaf=settings.min_data_in_leaf,
-                min_data_in_bin=3,
-                min_sum_hessian_in_leaf=1.0,
-                seed=0,
-                n_jobs=settings.n_jobs,
-                extra={},
-            ),
-            None,
-        )
+        self._grower = library("lightgbm").start(data.features, trees, None)
         self.gamma = np.full(len(impressions), START)
 
     def refit(self, relevant: FloatArray, information: FloatArray) -> None:
@@ -101,44 +76,38 @@ class TreeRelevance:
                 self._has_trees = True
                 self.gamma = 1.0 / (1.0 + np.exp(-self._grower.score))
         if not self._has_trees:
-            # No split at all: every document is as relevant as the next.
+            # No split was possible: all documents get the same relevance.
             self.gamma = np.full(len(relevant), relevant.sum() / self._impressions.sum())
 
 
-def _table(data: Impressions, cells: Cells, settings: TreeSettings) -> Relevance:
+def _table(data: Impressions, cells: Cells, trees: TreeSettings, per_iteration: int) -> Relevance:
     _check_documents_move(cells)
-    return TableRelevance(cells.per_document(cells.impressions))
+    return TableRelevance(cells.per_group(cells.impressions))
 
 
-def _trees(data: Impressions, cells: Cells, settings: TreeSettings) -> Relevance:
+def _trees(data: Impressions, cells: Cells, trees: TreeSettings, per_iteration: int) -> Relevance:
     if not data.features.n_features:
         raise DataError(
             "the log has no features to tell relevance by: give them with the log, or use "
             "relevance='table' if documents were seen at several positions"
         )
-    return TreeRelevance(data, cells.per_document(cells.impressions), settings)
+    return TreeRelevance(data, cells.per_group(cells.impressions), trees, per_iteration)
 
 
-RELEVANCE_MODELS: Mapping[str, Callable[[Impressions, Cells, TreeSettings], Relevance]] = (
+# What makes each relevance model, before it has learned anything.
+RELEVANCE_MODELS: Mapping[str, Callable[[Impressions, Cells, TreeSettings, int], Relevance]] = (
     MappingProxyType({"trees": _trees, "table": _table})
 )
 
 
-def start_relevance(
-    name: str, data: Impressions, cells: Cells, settings: TreeSettings
-) -> Relevance:
-    """The relevance model of that name, before it has learned anything."""
-    return RELEVANCE_MODELS[name](data, cells, settings)
-
-
 def _check_documents_move(cells: Cells) -> None:
     """Without documents seen at two positions, nothing compares the two."""
-    n = cells.n_documents + cells.n_positions
+    n = cells.n_groups + cells.n_positions
     links = coo_array(
-        (np.ones(len(cells)), (cells.document, cells.n_documents + cells.position)), shape=(n, n)
+        (np.ones(len(cells)), (cells.group, cells.n_groups + cells.position)), shape=(n, n)
     )
     _, part = connected_components(links, directed=False)
-    at = part[cells.n_documents :]
+    at = part[cells.n_groups :]
     shown = cells.shown.impressions > 0
     top = int(np.argmax(shown))
     apart = np.flatnonzero(shown & (at != at[top])) + 1

@@ -28,7 +28,7 @@ __all__ = ["Shuffling", "shuffling_of"]
 # Lists whose positions correlate more than this, beyond chance, are not shuffled: it is what a tenth
 # of ranked sessions among shuffled ones makes.
 HIGHEST_CORRELATION = 0.01
-# Two standard errors: what chance does once in twenty times.
+# Two standard errors: exceeded by chance once in twenty times.
 Z = 2.0
 # With a larger standard error than this, a fixed ranking could pass for a shuffled one.
 LARGEST_ERROR = 0.25
@@ -73,7 +73,7 @@ def shuffling_of(data: Impressions) -> Shuffling:
     pairs = seen * np.maximum(seen - 1, 0)
     uniform = (size**2 - 1) / 12
     chance = float((2 * pairs * uniform**2 * size / np.maximum(size - 1, 1)).sum())
-    # Where all documents always stand in the middle, nothing can be said.
+    # If all documents are always in the middle of their page, the correlation is not defined.
     scale = float((np.maximum(seen - 1, 0) * squares).sum())
     expected = float((pairs * uniform).sum())
     if not (scale > 0 and expected > 0):

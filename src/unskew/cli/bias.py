@@ -70,7 +70,7 @@ def run(
     outcomes = compare_estimators(
         data,
         methods=method or None,
-        show_progress=not quiet,
+        progress=not quiet,
         context=None if shuffled is None else _context(data, shuffled),
         scores=None if model is None else _ranker(model),
         n_positions=n_positions,

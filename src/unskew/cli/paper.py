@@ -142,11 +142,13 @@ def _ignore(message: str) -> None:
 
 
 def _study(given: dict[str, Any]) -> Study:
+    from unskew.datasets.opening import EIGHTHS, open_labelled
     from unskew.paper.runs import Study
-    from unskew.paper.sources import open_source
 
     profile = _profile(given)
-    source = open_source(given["data"], dataset=given["dataset"], size=profile.generated)
+    source = open_labelled(
+        given["data"], dataset=given["dataset"], size=profile.generated, split=EIGHTHS
+    )
     return Study(source, profile)
 
 

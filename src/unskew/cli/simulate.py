@@ -108,7 +108,7 @@ def _simulate(
     out.parent.mkdir(parents=True, exist_ok=True)
     sample_to_parquet(
         out, labelled.data, model=chosen, policy=policy, sessions=sessions, seed=seed,
-        show_progress=True,
+        progress=True,
     )  # fmt: skip
     features = out.with_name(f"{out.stem}.features.parquet")
     pq.write_table(features_table(labelled.data), features)

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from unskew.clicks.kernels import Family, FlatPages, FloatArray
+from unskew.clicks.stream import Streams
 from unskew.errors import DataError, UsageError
 from unskew.log.grades import gain
+from unskew.registry import CLICK_MODELS
 
 __all__ = ["EYE_TRACKING", "ClickModel", "FlatPages", "curve", "parameter"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Examination at positions 1 to 10 in the eye-tracking study of Joachims et al. (SIGIR 2005), as
 # used by the simulations that followed it. Below position 10 the last value continues.
@@ -35,19 +35,6 @@ def curve(values: npt.ArrayLike, n: int) -> FloatArray:
     return given[np.minimum(np.arange(n), len(given) - 1)]
 
 
-@dataclass(frozen=True, eq=False)
-class FlatPages:
-    """Pages without sessions: page ``s`` shows the rows ``row[offsets[s]:offsets[s + 1]]``."""
-
-    offsets: IntArray
-    row: npt.NDArray[np.int32]
-
-    @property
-    def length(self) -> int:
-        """The length of the longest page."""
-        return int(np.diff(self.offsets).max(initial=0))
-
-
 @dataclass(frozen=True, kw_only=True)
 class ClickModel(ABC):
     """How a user who sees a page of graded results clicks on it.
@@ -57,8 +44,7 @@ class ClickModel(ABC):
     """
 
     name: ClassVar[str]
-    meaning: ClassVar[str]
-    reference: ClassVar[str]
+    family: ClassVar[Family]
     # Whether examination depends on the position (and the context) alone.
     position_based: ClassVar[bool] = False
 
@@ -79,6 +65,11 @@ class ClickModel(ABC):
     def describe(self) -> dict[str, Any]:
         """The parameters and their values."""
         return {declared.name: getattr(self, declared.name) for declared in fields(self)}
+
+    @property
+    def meaning(self) -> str:
+        """What the model assumes, in one line; the name of a model that is not registered."""
+        return CLICK_MODELS[self.name].summary if self.name in CLICK_MODELS else self.name
 
     @property
     def contexts(self) -> tuple[str, ...]:
@@ -104,22 +95,22 @@ class ClickModel(ABC):
         return np.zeros(count, dtype=np.int32)
 
     @abstractmethod
+    def chances(self, relevance: FloatArray, n: int) -> Any:
+        """What the kernels of the family need to know: grades by row, pages of up to ``n`` slots."""
+
     def draw(
-        self,
-        pages: FlatPages,
-        relevance: FloatArray,
-        context: npt.NDArray[np.int32],
-        *,
-        first: int,
-        key: np.uint64,
+        self, pages: FlatPages, relevance: FloatArray, streams: Streams
     ) -> npt.NDArray[np.int8]:
         """Sample the clicks of consecutive sessions, ``relevance`` being the grades by row."""
+        click = np.empty(len(pages.row), dtype=np.int8)
+        self.family.draw(streams, pages, self.chances(relevance, pages.length), click)
+        return click
 
-    @abstractmethod
-    def marginals(
-        self, pages: FlatPages, relevance: FloatArray, context: npt.NDArray[np.int32]
-    ) -> tuple[FloatArray, FloatArray]:
+    def marginals(self, pages: FlatPages, relevance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """P(examined) and P(click) of every slot, exactly."""
+        examined, click = np.empty(len(pages.row)), np.empty(len(pages.row))
+        self.family.marginals(pages, self.chances(relevance, pages.length), examined, click)
+        return examined, click
 
     def click_probabilities(
         self, grades: npt.ArrayLike, *, context: str | None = None
@@ -144,19 +135,18 @@ class ClickModel(ABC):
         if matrix.ndim not in (1, 2) or not matrix.size:
             raise UsageError(f"grades must be one page or several, got shape {matrix.shape}")
         n_pages, length = np.atleast_2d(matrix).shape
-        pages = FlatPages(
-            np.arange(n_pages + 1, dtype=np.int64) * length, np.arange(matrix.size, dtype=np.int32)
-        )
-        examined = np.zeros(matrix.size)
-        clicked = np.zeros(matrix.size)
-        for index, share in self._context_shares(context):
-            chosen = np.full(n_pages, index, dtype=np.int32)
-            one, two = self.marginals(pages, matrix.ravel(), chosen)
+        offsets = np.arange(n_pages + 1, dtype=np.int64) * length
+        row = np.arange(matrix.size, dtype=np.int32)
+        examined, clicked = np.zeros(matrix.size), np.zeros(matrix.size)
+        for index, share in self.context_shares(context):
+            pages = FlatPages(offsets, row, np.full(n_pages, index, dtype=np.int32))
+            one, two = self.marginals(pages, matrix.ravel())
             examined += share * one
             clicked += share * two
         return examined.reshape(matrix.shape), clicked.reshape(matrix.shape)
 
-    def _context_shares(self, context: str | None) -> list[tuple[int, float]]:
+    def context_shares(self, context: str | None) -> list[tuple[int, float]]:
+        """The contexts to average over, as indices, with their shares; one if it is named."""
         if context is not None:
             raise UsageError(f"model {self.name!r} has no contexts, got context={context!r}")
         return [(0, 1.0)]

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from unskew.clicks.base import FloatArray, parameter
+from unskew.clicks.base import parameter
 from unskew.clicks.chain import ChainModel
+from unskew.clicks.kernels import FloatArray
 
 __all__ = ["CascadeModel"]
 
@@ -18,13 +19,11 @@ __all__ = ["CascadeModel"]
 class CascadeModel(ChainModel):
     """Click with the attraction; a click satisfies with ``phi * attraction``; else go on with beta.
 
-    ``beta`` applies to every examined result that did not satisfy, clicked or not. At beta = 1 only
-    satisfaction stops the user.
+    Hu et al., WWW 2019; close to Chapelle and Zhang, WWW 2009. ``beta`` applies to every examined
+    result that did not satisfy, clicked or not. At beta = 1 only satisfaction stops the user.
     """
 
     name: ClassVar[str] = "cascade"
-    meaning: ClassVar[str] = "cascade: walk down, stop when satisfied or out of patience"
-    reference: ClassVar[str] = "Hu et al., WWW 2019; close to Chapelle and Zhang, WWW 2009"
 
     beta: float = parameter(0.5, "continuation to the next result", low=0, high=1)
     phi: float = parameter(0.5, "satisfaction, as a share of the attraction", low=0, high=1)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from unskew.clicks.base import ClickModel, FlatPages, FloatArray
-from unskew.clicks.kernels import chain_marginals, draw_chain
+from unskew.clicks.base import ClickModel
+from unskew.clicks.kernels import CHAIN, ChainChances, Family, FloatArray
 
 __all__ = ["ChainModel"]
 
@@ -17,6 +18,8 @@ __all__ = ["ChainModel"]
 @dataclass(frozen=True, kw_only=True)
 class ChainModel(ClickModel):
     """The first result is examined; the next one if the user neither leaves nor is satisfied."""
+
+    family: ClassVar[Family] = CHAIN
 
     def satisfaction(self, grade: npt.ArrayLike) -> FloatArray:
         """The probability that a clicked result ends the search."""
@@ -26,32 +29,8 @@ class ChainModel(ClickModel):
     def continuation(self, n: int) -> tuple[FloatArray, FloatArray]:
         """The probability of going on after an unsatisfying click, and after no click, by slot."""
 
-    def draw(
-        self,
-        pages: FlatPages,
-        relevance: FloatArray,
-        context: npt.NDArray[np.int32],
-        *,
-        first: int,
-        key: np.uint64,
-    ) -> npt.NDArray[np.int8]:
-        """Sample the clicks of consecutive sessions."""
-        after_click, after_skip = self.continuation(pages.length)
-        click = np.empty(len(pages.row), dtype=np.int8)
-        draw_chain(
-            key, first, pages.offsets, pages.row, self.attraction(relevance),
-            self.satisfaction(relevance), after_click, after_skip, click,
-        )  # fmt: skip
-        return click
-
-    def marginals(
-        self, pages: FlatPages, relevance: FloatArray, context: npt.NDArray[np.int32]
-    ) -> tuple[FloatArray, FloatArray]:
-        """P(examined) and P(click) of every slot."""
-        after_click, after_skip = self.continuation(pages.length)
-        examined, click = np.empty(len(pages.row)), np.empty(len(pages.row))
-        chain_marginals(
-            pages.offsets, pages.row, self.attraction(relevance), self.satisfaction(relevance),
-            after_click, after_skip, examined, click,
-        )  # fmt: skip
-        return examined, click
+    def chances(self, relevance: FloatArray, n: int) -> ChainChances:
+        """Attraction, satisfaction and continuation."""
+        return ChainChances(
+            self.attraction(relevance), self.satisfaction(relevance), *self.continuation(n)
+        )

@@ -9,15 +9,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from unskew.clicks.base import (
-    EYE_TRACKING,
-    FloatArray,
-    curve,
-    parameter,
-)
-from unskew.clicks.kernels import draw_contexts
+from unskew.clicks.base import EYE_TRACKING, curve, parameter
+from unskew.clicks.kernels import FloatArray, draw_contexts
 from unskew.clicks.pbm import AffineModel
-from unskew.clicks.stream import stream_key
+from unskew.clicks.stream import Streams, stream_key
 from unskew.errors import UsageError
 
 __all__ = ["ContextualModel"]
@@ -35,8 +30,6 @@ class ContextualModel(AffineModel):
     """
 
     name: ClassVar[str] = "contextual"
-    meaning: ClassVar[str] = "position-based, with a curve for each device"
-    reference: ClassVar[str] = "Fang, Agarwal and Joachims, SIGIR 2019"
 
     thetas: Mapping[str, float] = parameter(_THETAS, "theta of each context", low=0)
     shares: Mapping[str, float] = parameter(_SHARES, "share of sessions of each context", low=0)
@@ -73,10 +66,12 @@ class ContextualModel(AffineModel):
     def draw_contexts(self, first: int, count: int, *, seed: int) -> npt.NDArray[np.int32]:
         """The context of each session, drawn by the shares."""
         context = np.empty(count, dtype=np.int32)
-        draw_contexts(stream_key(seed, "context"), first, np.cumsum(self._weights()), context)
+        streams = Streams(stream_key(seed, "context"), first)
+        draw_contexts(streams, np.cumsum(self._weights()), context)
         return context
 
-    def _context_shares(self, context: str | None) -> list[tuple[int, float]]:
+    def context_shares(self, context: str | None) -> list[tuple[int, float]]:
+        """Those of all contexts, or of the one that is named."""
         if context is None:
             return [(index, float(weight)) for index, weight in enumerate(self._weights())]
         if context not in self.contexts:

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from unskew.clicks.base import FloatArray, parameter
+from unskew.clicks.base import parameter
 from unskew.clicks.chain import ChainModel
+from unskew.clicks.kernels import FloatArray
 from unskew.log.grades import gain
 
 __all__ = ["DynamicBayesianModel"]
@@ -19,13 +20,12 @@ __all__ = ["DynamicBayesianModel"]
 class DynamicBayesianModel(ChainModel):
     """Click with the attraction; a click of grade y satisfies with (2^y - 1) / 2^max_grade.
 
-    An unsatisfied user goes on with ``gamma``: 0.9 in the authors' experiments. The satisfaction is
-    the one from which Chapelle et al. (CIKM 2009) made expected reciprocal rank out of this model.
+    Chapelle and Zhang, WWW 2009. An unsatisfied user goes on with ``gamma``: 0.9 in their
+    experiments. The satisfaction is the one from which Chapelle et al. (CIKM 2009) made expected
+    reciprocal rank out of this model.
     """
 
     name: ClassVar[str] = "dbn"
-    meaning: ClassVar[str] = "dynamic Bayesian network: attraction, satisfaction, perseverance"
-    reference: ClassVar[str] = "Chapelle and Zhang, WWW 2009"
 
     gamma: float = parameter(0.9, "perseverance of an unsatisfied user", low=0, high=1)
 

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from unskew.clicks.base import FloatArray, curve, parameter
+from unskew.clicks.base import curve, parameter
 from unskew.clicks.chain import ChainModel
+from unskew.clicks.kernels import FloatArray
 
 __all__ = ["DependentClickModel"]
 
@@ -17,13 +18,12 @@ __all__ = ["DependentClickModel"]
 class DependentClickModel(ChainModel):
     """Click with the attraction; after a click at k go on with ``lambdas[k]``, else always.
 
-    The authors fit the lambdas to their log and draw them in a figure without printing the values:
-    the default, rising slowly down the page, is this package's. Below its end the last continues.
+    Guo, Liu and Wang, WSDM 2009. The authors fit the lambdas to their log and draw them in a figure
+    without printing the values: the default, rising slowly down the page, is this package's. Below
+    its end the last continues.
     """
 
     name: ClassVar[str] = "dcm"
-    meaning: ClassVar[str] = "dependent clicks: after a click, go on with a chance by position"
-    reference: ClassVar[str] = "Guo, Liu and Wang, WSDM 2009"
 
     lambdas: tuple[float, ...] = parameter(
         (0.5, 0.55, 0.6, 0.65, 0.7), "continuation after a click, by position", low=0, high=1

@@ -1,35 +1,95 @@
 """The loops of the click models: three families, each with its sampler and its exact marginals.
 
-Pages are flat: slot ``p`` of page ``s`` is one of ``offsets[s]:offsets[s + 1]`` and holds the row
-``row[p]``. `attraction` (and `satisfaction`) are probabilities by row.
+Slot ``p`` of page ``s`` is one of ``offsets[s]:offsets[s + 1]``, shows the row ``row[p]`` and is at
+k = p - offsets[s]. `attraction` and `satisfaction` are probabilities by row.
 
-Affine: each slot is clicked independently, with  slope[context, k] * attraction + base[context, k].
-Chain: the user walks down. At an examined slot she clicks with her attraction; she walks on with
-``after_click[k] * (1 - satisfaction)`` after a click and with ``after_skip[k]`` otherwise.
-Browsing: a slot is examined with a probability that depends on k and on the last clicked slot.
+Parallel loops unpack their named tuples first: inside a ``prange`` Numba does not hand them over
+safely.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit, prange
 
 from unskew.clicks.stream import open_stream, uniform
 
 __all__ = [
-    "affine_marginals",
-    "browsing_marginals",
-    "chain_marginals",
-    "draw_affine",
-    "draw_browsing",
-    "draw_chain",
+    "AFFINE",
+    "BROWSING",
+    "CHAIN",
+    "AffineChances",
+    "BrowsingChances",
+    "ChainChances",
+    "Family",
+    "FlatPages",
     "draw_contexts",
 ]
 
+FloatArray = npt.NDArray[np.float64]
+
+
+class FlatPages(NamedTuple):
+    """Pages: page ``s`` shows ``row[offsets[s]:offsets[s + 1]]`` in the context ``context[s]``."""
+
+    offsets: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int32]
+    context: npt.NDArray[np.int32]
+
+    @property
+    def length(self) -> int:
+        """The length of the longest page."""
+        return int(np.diff(self.offsets).max(initial=0))
+
+
+class AffineChances(NamedTuple):
+    """Each slot is clicked on its own, with slope[context, k] * attraction + base[context, k]."""
+
+    attraction: FloatArray
+    examination: FloatArray
+    slope: FloatArray
+    base: FloatArray
+
+
+class ChainChances(NamedTuple):
+    """The user walks down and clicks what attracts her.
+
+    She walks on with ``after_click[k] * (1 - satisfaction)`` after a click and with
+    ``after_skip[k]`` otherwise.
+    """
+
+    attraction: FloatArray
+    satisfaction: FloatArray
+    after_click: FloatArray
+    after_skip: FloatArray
+
+
+class BrowsingChances(NamedTuple):
+    """A slot is examined with ``examine[k, d]``, d slots below the last click (0: no click yet)."""
+
+    attraction: FloatArray
+    examine: FloatArray
+
+
+class Family(NamedTuple):
+    """The kernels of a family of click models.
+
+    ``draw(streams, pages, chances, click)`` samples; ``marginals(pages, chances, examined, click)``
+    gives P(examined) and P(click) of every slot, exactly.
+    """
+
+    draw: Callable[..., None]
+    marginals: Callable[..., None]
+
 
 @njit(cache=True, nogil=True, parallel=True)
-def draw_contexts(key, first, cumulative, context):  # type: ignore[no-untyped-def]
+def draw_contexts(streams, cumulative, context):  # type: ignore[no-untyped-def]
     """Draw each session's context."""
+    key, first = streams
     for s in prange(len(context)):
         _, u = uniform(open_stream(key, first + s))
         found = np.searchsorted(cumulative, u * cumulative[-1], side="right")
@@ -37,12 +97,14 @@ def draw_contexts(key, first, cumulative, context):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def draw_affine(key, first, offsets, row, attraction, context, slope, base, click):  # type: ignore[no-untyped-def]
-    """Sample the affine family: one uniform number a slot."""
+def _draw_affine(streams, pages, chances, click):  # type: ignore[no-untyped-def]
+    """One uniform number a slot."""
+    key, first = streams
+    offsets, row, context = pages
+    attraction, _, slope, base = chances
     for s in prange(len(offsets) - 1):
         state = open_stream(key, first + s)
-        start = offsets[s]
-        c = context[s]
+        start, c = offsets[s], context[s]
         for p in range(start, offsets[s + 1]):
             state, u = uniform(state)
             k = p - start
@@ -50,17 +112,25 @@ def draw_affine(key, first, offsets, row, attraction, context, slope, base, clic
 
 
 @njit(cache=True, nogil=True)
-def affine_marginals(offsets, row, attraction, context, slope, base, click):  # type: ignore[no-untyped-def]
-    """P(click) of every slot of the affine family."""
-    for s in range(len(offsets) - 1):
-        for p in range(offsets[s], offsets[s + 1]):
-            k = p - offsets[s]
-            click[p] = slope[context[s], k] * attraction[row[p]] + base[context[s], k]
+def _affine_marginals(pages, chances, examined, click):  # type: ignore[no-untyped-def]
+    for s in range(len(pages.offsets) - 1):
+        c = pages.context[s]
+        for p in range(pages.offsets[s], pages.offsets[s + 1]):
+            k = p - pages.offsets[s]
+            attraction = chances.attraction[pages.row[p]]
+            examined[p] = chances.examination[c, k]
+            click[p] = chances.slope[c, k] * attraction + chances.base[c, k]
+
+
+AFFINE = Family(_draw_affine, _affine_marginals)
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def draw_chain(key, first, offsets, row, attraction, satisfaction, after_click, after_skip, click):  # type: ignore[no-untyped-def]
-    """Sample the chain family: two uniform numbers an examined slot, whether to click and go on."""
+def _draw_chain(streams, pages, chances, click):  # type: ignore[no-untyped-def]
+    """Two uniform numbers an examined slot: whether to click, whether to go on."""
+    key, first = streams
+    offsets, row, _ = pages
+    attraction, satisfaction, after_click, after_skip = chances
     for s in prange(len(offsets) - 1):
         state = open_stream(key, first + s)
         start, end = offsets[s], offsets[s + 1]
@@ -77,27 +147,31 @@ def draw_chain(key, first, offsets, row, attraction, satisfaction, after_click, 
 
 
 @njit(cache=True, nogil=True)
-def chain_marginals(  # type: ignore[no-untyped-def]
-    offsets, row, attraction, satisfaction, after_click, after_skip, examination, click
-):
-    """P(examined) and P(click) of every slot of the chain family.
+def _chain_marginals(pages, chances, examined, click):  # type: ignore[no-untyped-def]
+    """Walk down: ``reached`` is P(examined) of the slot at hand.
 
     examined[k+1] = examined[k] * (a * (1 - satisfaction) * after_click[k] + (1-a) * after_skip[k])
     """
-    for s in range(len(offsets) - 1):
+    for s in range(len(pages.offsets) - 1):
         reached = 1.0
-        for p in range(offsets[s], offsets[s + 1]):
-            k = p - offsets[s]
-            a = attraction[row[p]]
-            examination[p] = reached
+        for p in range(pages.offsets[s], pages.offsets[s + 1]):
+            k = p - pages.offsets[s]
+            a = chances.attraction[pages.row[p]]
+            examined[p] = reached
             click[p] = reached * a
-            stay = after_click[k] * (1.0 - satisfaction[row[p]])
-            reached *= a * stay + (1.0 - a) * after_skip[k]
+            stay = chances.after_click[k] * (1.0 - chances.satisfaction[pages.row[p]])
+            reached *= a * stay + (1.0 - a) * chances.after_skip[k]
+
+
+CHAIN = Family(_draw_chain, _chain_marginals)
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def draw_browsing(key, first, offsets, row, attraction, examine, click):  # type: ignore[no-untyped-def]
-    """Sample the browsing family: ``examine[k, d]`` with d slots since the last click, 0: none."""
+def _draw_browsing(streams, pages, chances, click):  # type: ignore[no-untyped-def]
+    """One uniform number a slot."""
+    key, first = streams
+    offsets, row, _ = pages
+    attraction, examine = chances
     for s in prange(len(offsets) - 1):
         state = open_stream(key, first + s)
         start = offsets[s]
@@ -113,25 +187,28 @@ def draw_browsing(key, first, offsets, row, attraction, examine, click):  # type
 
 
 @njit(cache=True, nogil=True)
-def browsing_marginals(offsets, row, attraction, examine, examination, click):  # type: ignore[no-untyped-def]
-    """P(examined) and P(click) of every slot, by dynamic programming over the last clicked slot.
+def _browsing_marginals(pages, chances, examined, click):  # type: ignore[no-untyped-def]
+    """Dynamic programming over the last clicked slot.
 
     ``last[0]`` is the probability that nothing was clicked yet, ``last[j + 1]`` that slot j was the
     last one clicked.
     """
-    for s in range(len(offsets) - 1):
-        start, end = offsets[s], offsets[s + 1]
+    for s in range(len(pages.offsets) - 1):
+        start, end = pages.offsets[s], pages.offsets[s + 1]
         last = np.zeros(end - start + 1)
         last[0] = 1.0
         for p in range(start, end):
             k = p - start
-            a = attraction[row[p]]
+            a = chances.attraction[pages.row[p]]
             seen = 0.0
             for j in range(k + 1):
                 distance = k - (j - 1) if j > 0 else 0
-                here = last[j] * examine[k, distance]
+                here = last[j] * chances.examine[k, distance]
                 seen += here
                 last[j] -= here * a
             last[k + 1] = seen * a
-            examination[p] = seen
+            examined[p] = seen
             click[p] = seen * a
+
+
+BROWSING = Family(_draw_browsing, _browsing_marginals)

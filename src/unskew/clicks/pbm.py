@@ -7,17 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from unskew.clicks.base import (
-    EYE_TRACKING,
-    ClickModel,
-    FlatPages,
-    FloatArray,
-    curve,
-    parameter,
-)
-from unskew.clicks.kernels import affine_marginals, draw_affine
+from unskew.clicks.base import EYE_TRACKING, ClickModel, curve, parameter
+from unskew.clicks.kernels import AFFINE, AffineChances, Family, FloatArray
 
 __all__ = ["AffineModel", "PositionBasedModel"]
 
@@ -26,6 +18,7 @@ __all__ = ["AffineModel", "PositionBasedModel"]
 class AffineModel(ClickModel):
     """The family whose click probability is affine in attraction, position by position."""
 
+    family: ClassVar[Family] = AFFINE
     position_based: ClassVar[bool] = True
 
     @abstractmethod
@@ -37,45 +30,19 @@ class AffineModel(ClickModel):
         examined = self.examination(n)
         return examined, np.zeros_like(examined)
 
-    def draw(
-        self,
-        pages: FlatPages,
-        relevance: FloatArray,
-        context: npt.NDArray[np.int32],
-        *,
-        first: int,
-        key: np.uint64,
-    ) -> npt.NDArray[np.int8]:
-        """Sample the clicks of consecutive sessions."""
-        slope, base = self.affine(pages.length)
-        click = np.empty(len(pages.row), dtype=np.int8)
-        attraction = self.attraction(relevance)
-        draw_affine(key, first, pages.offsets, pages.row, attraction, context, slope, base, click)
-        return click
-
-    def marginals(
-        self, pages: FlatPages, relevance: FloatArray, context: npt.NDArray[np.int32]
-    ) -> tuple[FloatArray, FloatArray]:
-        """P(examined) and P(click) of every slot."""
-        examined, click = np.empty(len(pages.row)), np.empty(len(pages.row))
-        slope, base = self.affine(pages.length)
-        attraction = self.attraction(relevance)
-        affine_marginals(pages.offsets, pages.row, attraction, context, slope, base, click)
-        seen = self.examination(pages.length)
-        everywhere = np.ones(len(relevance))
-        affine_marginals(
-            pages.offsets, pages.row, everywhere, context, seen, np.zeros_like(seen), examined
-        )
-        return examined, click
+    def chances(self, relevance: FloatArray, n: int) -> AffineChances:
+        """Attraction, examination, and the affine click probability."""
+        return AffineChances(self.attraction(relevance), self.examination(n), *self.affine(n))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PositionBasedModel(AffineModel):
-    """Click with probability ``rho[k] ** theta * attraction``, independently at each position k."""
+    """Click with probability ``rho[k] ** theta * attraction``, independently at each position k.
+
+    Richardson, Dominowska and Ragno, WWW 2007; rho is that of Joachims et al., SIGIR 2005.
+    """
 
     name: ClassVar[str] = "pbm"
-    meaning: ClassVar[str] = "position-based: examination by position, times attraction"
-    reference: ClassVar[str] = "Richardson et al., WWW 2007; rho: Joachims et al., SIGIR 2005"
 
     theta: float = parameter(1.0, "severity of position bias; 0 is none", low=0)
     rho: tuple[float, ...] = parameter(

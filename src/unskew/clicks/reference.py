@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unskew.clicks import (
-    CascadeModel,
-    ClickModel,
-    ContextualModel,
-    DependentClickModel,
-    DynamicBayesianModel,
-    PositionBasedModel,
-    TrustBiasModel,
-    UserBrowsingModel,
-)
-from unskew.clicks.ubm import GAMMAS
+from unskew.clicks.base import ClickModel
+from unskew.clicks.cascade import CascadeModel
+from unskew.clicks.contextual import ContextualModel
+from unskew.clicks.dbn import DynamicBayesianModel
+from unskew.clicks.dcm import DependentClickModel
+from unskew.clicks.pbm import PositionBasedModel
+from unskew.clicks.trust_bias import TrustBiasModel
+from unskew.clicks.ubm import GAMMAS, UserBrowsingModel
 from unskew.errors import UsageError
 
 __all__ = ["click_marginals", "splitmix", "story"]
@@ -65,22 +63,17 @@ def _trust(model: TrustBiasModel, grades: list[int], pattern: tuple[int, ...]) -
 
 
 def _contextual(model: ContextualModel, grades: list[int], pattern: tuple[int, ...]) -> float:
+    common: dict[str, Any] = {
+        "rho": model.rho,
+        "epsilon": model.epsilon,
+        "max_grade": model.max_grade,
+    }
+    each = {
+        name: _pbm(PositionBasedModel(theta=theta, **common), grades, pattern)
+        for name, theta in model.thetas.items()
+    }
     total = sum(model.shares.values())
-    return sum(
-        model.shares[name]
-        / total
-        * _pbm(
-            PositionBasedModel(
-                theta=model.thetas[name],
-                rho=model.rho,
-                epsilon=model.epsilon,
-                max_grade=model.max_grade,
-            ),
-            grades,
-            pattern,
-        )
-        for name in model.contexts
-    )
+    return sum(model.shares[name] / total * chance for name, chance in each.items())
 
 
 def _walk(

@@ -7,16 +7,25 @@ whatever the number of threads or the size of the chunks.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-__all__ = ["open_stream", "stream_key", "uniform"]
+__all__ = ["Streams", "open_stream", "stream_key", "uniform"]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _UNIT = 1.0 / (1 << 53)
+
+
+class Streams(NamedTuple):
+    """The streams of consecutive sessions for one purpose, from the session ``first`` on."""
+
+    key: np.uint64
+    first: int
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from unskew.clicks.base import FloatArray, parameter
+from unskew.clicks.base import parameter
+from unskew.clicks.kernels import FloatArray
 from unskew.clicks.pbm import AffineModel
 
 __all__ = ["TrustBiasModel"]
@@ -23,8 +24,6 @@ class TrustBiasModel(AffineModel):
     """
 
     name: ClassVar[str] = "trust"
-    meaning: ClassVar[str] = "position-based with trust bias: high positions look relevant"
-    reference: ClassVar[str] = "Agarwal et al., WWW 2019; Vardasbi et al., SIGIR 2021"
 
     epsilon: float = parameter(0.0, "relevance probability of grade 0", low=0, high=1)
     theta: float = parameter(1.0, "severity of position bias; 0 is none", low=0)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from unskew.clicks.base import ClickModel, FlatPages, FloatArray, parameter
-from unskew.clicks.kernels import browsing_marginals, draw_browsing
+from unskew.clicks.base import ClickModel, parameter
+from unskew.clicks.kernels import BROWSING, BrowsingChances, Family, FloatArray
 
 __all__ = ["GAMMAS", "UserBrowsingModel"]
 
@@ -33,13 +32,12 @@ GAMMAS = (
 class UserBrowsingModel(ClickModel):
     """A result at k, the last click d positions above, is examined with ``gamma[k, d] ** theta``.
 
-    The gammas are those that simulations with this model commonly use. Below position 10 the last
-    row continues, and distances beyond it keep its farthest value.
+    Dupret and Piwowarski, SIGIR 2008. The gammas are those that simulations with this model commonly
+    use. Below position 10 the last row continues, and distances beyond it keep its farthest value.
     """
 
     name: ClassVar[str] = "ubm"
-    meaning: ClassVar[str] = "user browsing: examination by position and distance to the last click"
-    reference: ClassVar[str] = "Dupret and Piwowarski, SIGIR 2008"
+    family: ClassVar[Family] = BROWSING
 
     theta: float = parameter(1.0, "severity of position bias; 0 is none", low=0)
 
@@ -53,28 +51,6 @@ class UserBrowsingModel(ClickModel):
                 table[k, distance] = given[min(distance, len(given) - 1) - 1]
         return table**self.theta
 
-    def draw(
-        self,
-        pages: FlatPages,
-        relevance: FloatArray,
-        context: npt.NDArray[np.int32],
-        *,
-        first: int,
-        key: np.uint64,
-    ) -> npt.NDArray[np.int8]:
-        """Sample the clicks of consecutive sessions."""
-        click = np.empty(len(pages.row), dtype=np.int8)
-        examine = self.examine(pages.length)
-        attraction = self.attraction(relevance)
-        draw_browsing(key, first, pages.offsets, pages.row, attraction, examine, click)
-        return click
-
-    def marginals(
-        self, pages: FlatPages, relevance: FloatArray, context: npt.NDArray[np.int32]
-    ) -> tuple[FloatArray, FloatArray]:
-        """P(examined) and P(click) of every slot."""
-        examined, click = np.empty(len(pages.row)), np.empty(len(pages.row))
-        examine = self.examine(pages.length)
-        attraction = self.attraction(relevance)
-        browsing_marginals(pages.offsets, pages.row, attraction, examine, examined, click)
-        return examined, click
+    def chances(self, relevance: FloatArray, n: int) -> BrowsingChances:
+        """Attraction and examination."""
+        return BrowsingChances(self.attraction(relevance), self.examine(n))

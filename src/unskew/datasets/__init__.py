@@ -1,7 +1,4 @@
-"""Labelled ranking data: public datasets from a folder, generated data without any download.
-
-A package beside ``log``, on which alone it stands: whatever needs labels can use it.
-"""
+"""Labelled ranking data: public datasets from a folder, generated data without any download."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ __all__ = [
     "DATASETS",
     "LAYOUTS",
     "Dataset",
+    "KnownDataset",
     "Layout",
-    "Source",
     "count_folds",
     "read_dataset",
 ]
@@ -87,7 +87,7 @@ LAYOUTS: tuple[Layout, ...] = (
 
 
 @dataclass(frozen=True)
-class Source:
+class KnownDataset:
     """A public dataset: the layouts in which it comes, its features and its highest grade."""
 
     layouts: tuple[str, ...]
@@ -95,16 +95,16 @@ class Source:
     max_grade: int
 
 
-DATASETS: Mapping[str, Source] = MappingProxyType(
+DATASETS: Mapping[str, KnownDataset] = MappingProxyType(
     {
-        "mq2007": Source(("five folders", "five parts"), 46, 2),
-        "mq2008": Source(("five folders", "five parts"), 46, 2),
-        "mslr-web10k": Source(("five folders",), 136, 4),
-        "mslr-web30k": Source(("five folders",), 136, 4),
-        "istella": Source(("two files", "Istella full"), 220, 4),
-        "istella-s": Source(("three files", "Istella sample"), 220, 4),
-        "yahoo-set1": Source(("Yahoo set 1",), 700, 4),
-        "yahoo-set2": Source(("Yahoo set 2",), 700, 4),
+        "mq2007": KnownDataset(("five folders", "five parts"), 46, 2),
+        "mq2008": KnownDataset(("five folders", "five parts"), 46, 2),
+        "mslr-web10k": KnownDataset(("five folders",), 136, 4),
+        "mslr-web30k": KnownDataset(("five folders",), 136, 4),
+        "istella": KnownDataset(("two files", "Istella full"), 220, 4),
+        "istella-s": KnownDataset(("three files", "Istella sample"), 220, 4),
+        "yahoo-set1": KnownDataset(("Yahoo set 1",), 700, 4),
+        "yahoo-set2": KnownDataset(("Yahoo set 2",), 700, 4),
     }
 )
 
@@ -137,9 +137,9 @@ def read_dataset(
         Which fold, from 1; datasets without folds have only fold 1.
 
     """
-    root, source, layout = _open(folder, name, fold)
+    root, known, layout = _open(folder, name, fold)
     parts = {
-        part: [_read(path, source) for file in files if (path := _find(root, file))]
+        part: [_read(path, known) for file in files if (path := _find(root, file))]
         for part, files in layout.folds[fold].items()
     }
     n_features = max(piece.features.n_features for pieces in parts.values() for piece in pieces)
@@ -150,7 +150,7 @@ def read_dataset(
         joined.get("validation"),
         joined["test"],
         fold,
-        highest if source is None else source.max_grade,
+        highest if known is None else known.max_grade,
     )
 
 
@@ -163,16 +163,16 @@ def count_folds(folder: str | os.PathLike[str], *, name: str | None = None) -> i
 
 def _open(
     folder: str | os.PathLike[str], name: str | None, fold: int
-) -> tuple[Path, Source | None, Layout]:
+) -> tuple[Path, KnownDataset | None, Layout]:
     """The folder, the dataset that was named, and the layout in which the fold lies there."""
     root = Path(folder)
     if name is not None and name not in DATASETS:
         raise UsageError(f"dataset {name!r} is not known: choose among {list(DATASETS)}")
     if not root.is_dir():
         raise DataError(f"{root} is not a folder: give the folder that holds the dataset")
-    source = None if name is None else DATASETS[name]
-    layouts = [layout for layout in LAYOUTS if source is None or layout.name in source.layouts]
-    return root, source, _recognise(root, layouts, fold)
+    known = None if name is None else DATASETS[name]
+    layouts = [layout for layout in LAYOUTS if known is None or layout.name in known.layouts]
+    return root, known, _recognise(root, layouts, fold)
 
 
 def _find(root: Path, file: str) -> Path | None:
@@ -213,15 +213,15 @@ def _recognise(root: Path, layouts: list[Layout], fold: int) -> Layout:
     )
 
 
-def _read(path: Path, source: Source | None) -> LabelledData:
+def _read(path: Path, known: KnownDataset | None) -> LabelledData:
     from unskew.log.letor import read_letor
 
-    n_features = None if source is None else source.n_features
+    n_features = None if known is None else known.n_features
     data = read_letor(path, n_features=n_features, dtype=np.float32)
     highest = float(data.relevance.max())
-    if source is not None and highest > source.max_grade:
+    if known is not None and highest > known.max_grade:
         raise DataError(
-            f"{path} has a grade of {highest:g}, but the dataset's highest is {source.max_grade}: "
+            f"{path} has a grade of {highest:g}, but the dataset's highest is {known.max_grade}: "
             "is it the dataset that was named?"
         )
     return data

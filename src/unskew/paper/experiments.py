@@ -9,12 +9,19 @@ from types import MappingProxyType
 
 from unskew.errors import UsageError
 from unskew.paper.peers import PEERS
-from unskew.paper.profiles import Profile
-from unskew.paper.runs import TUNED, Run, Study
-from unskew.paper.settings import LEARNED
-from unskew.paper.worlds import DEFAULT_CLICKS, DEFAULT_SEVERITY, Clicks
+from unskew.paper.profiles import LEARNED, Profile
+from unskew.paper.runs import DEFAULT_CLICKS, DEFAULT_SEVERITY, TUNED, Clicks, Run, Study
 
-__all__ = ["BASELINES", "COMPARED", "DRAWN", "EXPERIMENTS", "FIGURES", "runs_of"]
+__all__ = [
+    "BASELINES",
+    "COMPARED",
+    "DRAWN",
+    "ESTIMATING",
+    "EXPERIMENTS",
+    "FIGURES",
+    "OURS",
+    "runs_of",
+]
 
 # The treatments of clicks, those of the paper's table first and in its order. Beyond the paper: one
 # side of Pairwise Debiasing, the true propensities, and Pairwise Debiasing with the other rankers.
@@ -30,9 +37,13 @@ COMPARED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )  # fmt: skip
 
-# What the figures set beside Pairwise Debiasing, all with LambdaMART.
+# The ranker and method that all others are compared with.
+OURS = ("lambdamart", "pairwise")
+
+# What the figures set beside Pairwise Debiasing, all with LambdaMART; and what estimates a bias.
 BASELINES = ("regression-em", "randomization", "clicks")
 DRAWN = ("pairwise", *BASELINES)
+ESTIMATING = ("pairwise", "regression-em", "randomization")
 
 # Seeds with their folds.
 Coordinates = Sequence[tuple[int, int]]
@@ -74,7 +85,7 @@ def _reranking(profile: Profile, coordinates: Coordinates) -> list[Run]:
 
 
 def _bias(profile: Profile, coordinates: Coordinates) -> list[Run]:
-    return _drawn(coordinates, [DEFAULT_CLICKS], ("pairwise", "regression-em", "randomization"))
+    return _drawn(coordinates, [DEFAULT_CLICKS], ESTIMATING)
 
 
 def _generalisation(profile: Profile, coordinates: Coordinates) -> list[Run]:

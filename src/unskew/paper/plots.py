@@ -18,7 +18,7 @@ PANEL_WIDTH, PANEL_HEIGHT = 4.6, 3.5
 ALONE = 7.2  # the width of a panel without neighbours
 DOTS_PER_INCH = 130
 
-# SVG text that does not depend on the hour or on chance.
+# The same figure gives the same SVG text.
 _SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "unskew",
     "svg.fonttype": "none",

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from unskew.errors import DataError
 from unskew.paper.plots import save_plot
-from unskew.paper.results import FILE, read_results
-from unskew.paper.runs import Result
+from unskew.paper.runs import FILE, Result, read_results
 from unskew.paper.sections import SECTIONS, Section, Table
 from unskew.report.page import Section as PageSection
 from unskew.report.page import figure, page, paragraph, table

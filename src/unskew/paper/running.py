@@ -14,8 +14,8 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from unskew.errors import MissingDependencyError, UsageError
-from unskew.paper.results import read_results, save_results
-from unskew.paper.runs import TUNED, Result, Run, Study, perform
+from unskew.paper.runs import TUNED, Result, Run, Study, read_results, save_results
+from unskew.paper.training import perform
 from unskew.paper.worlds import ESTIMATED
 from unskew.progress import progress_bar
 
@@ -90,7 +90,7 @@ def run_all(
 
 
 def _check_extras(runs: Iterable[Run]) -> None:
-    """Miss an optional dependency now, and not after an hour of training."""
+    """Report a missing optional dependency before the first training, not after an hour of it."""
     needed = {run.ranker for run in runs}
     for ranker, (module, package) in _EXTRAS.items():
         if ranker in needed and find_spec(module) is None:

@@ -1,36 +1,80 @@
-"""A run: one ranker, trained with one treatment of the clicks in one world, and what came out."""
+"""Runs and their results: what is trained where, and one row of a Parquet file for each."""
 
 from __future__ import annotations
 
 import json
-import time
-import warnings
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from unskew import __version__
-from unskew.evaluation.counterfactual import evaluate_clicks
-from unskew.evaluation.evaluation import average_rank, evaluate
-from unskew.paper.peers import PEERS, PeerSettings, Predict, SessionRows
+from unskew.datasets.opening import LabelledSource
+from unskew.errors import DataError
 from unskew.paper.profiles import Profile
-from unskew.paper.settings import candidates, paper_settings
-from unskew.paper.sources import Source
-from unskew.paper.worlds import DEFAULT_CLICKS, Clicks, World, world_of
-from unskew.position_bias import PositionBias
-from unskew.registry import METHODS, RANKERS
+from unskew.store import replace_file
 
-__all__ = ["METRICS", "PAPER", "TUNED", "Result", "Run", "Study", "perform"]
+__all__ = [
+    "DEFAULT_CLICKS",
+    "DEFAULT_SEVERITY",
+    "FILE",
+    "METRICS",
+    "PAPER",
+    "TUNED",
+    "Clicks",
+    "Result",
+    "Run",
+    "Study",
+    "read_results",
+    "save_results",
+]
 
-FloatArray = npt.NDArray[np.float64]
+FILE = "results.parquet"
 
 METRICS = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10")
 
 # The protocols: the settings of the paper, or those that validation data chose.
 PAPER, TUNED = "paper", "tuned"
+
+# How severe position bias is in the paper: theta of the position-based model, beta of the cascade.
+DEFAULT_SEVERITY = {"pbm": 1.0, "cascade": 0.5}
+
+
+@dataclass(frozen=True)
+class Clicks:
+    """How a log comes about.
+
+    Attributes
+    ----------
+    model, severity
+        The click model, and how severe its position bias is: theta or beta.
+    share
+        The share of the sessions.
+    lists
+        Who made the lists, one of `worlds.LISTS`.
+
+    """
+
+    model: str = "pbm"
+    severity: float = DEFAULT_SEVERITY["pbm"]
+    share: float = 1.0
+    lists: str = "weak"
+
+    def columns(self) -> dict[str, Any]:
+        """What the rows of results call these."""
+        return {
+            "click_model": self.model,
+            "severity": self.severity,
+            "share": self.share,
+            "lists": self.lists,
+        }
+
+
+DEFAULT_CLICKS = Clicks()
 
 
 @dataclass(frozen=True)
@@ -65,7 +109,7 @@ class Study:
     ``threads`` are those of one run; None shares the cores among the processes.
     """
 
-    source: Source
+    source: LabelledSource
     profile: Profile
     threads: int | None = None
 
@@ -145,145 +189,65 @@ class Result:
     finished: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
 
-@dataclass(frozen=True)
-class _Trained:
-    """A ranker with what is known of its training."""
-
-    predict: Predict
-    bias: PositionBias | None
-    settings: dict[str, Any]
-    seconds: float
-    bias_seconds: float = 0.0
-    tried: list[dict[str, Any]] | None = None
-
-
-def perform(study: Study, run: Run) -> Result:
-    """Train and measure."""
-    world = world_of(study.source, run.fold, run.seed, run.clicks, study.profile.sessions)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        trained = _train(study, run, world)
-    notes = sorted({str(one.message) for one in caught if one.category is UserWarning})
-    if any(note.startswith("training was interrupted") for note in notes):
-        raise KeyboardInterrupt  # a ranker cut short is not a result
-    measured = evaluate(trained.predict(world.test.features.values), world.test, metrics=METRICS)
-    shown, position = world.shown()
-    query = world.train.query[shown]
-    moved = trained.predict(world.train.features.values[shown])
-    bias = trained.bias
-    return Result(
-        study=study.name,
-        key=study.key(run),
-        data=study.source.name,
-        fold=run.fold,
-        seed=run.seed,
-        click_model=run.clicks.model,
-        severity=run.clicks.severity,
-        share=run.clicks.share,
-        lists=run.clicks.lists,
-        sessions=world.clicks.n_sessions,
-        ranker=run.ranker,
-        method=run.method,
-        protocol=run.protocol,
-        p=run.p,
-        metrics=dict(measured.mean),
-        settings=json.dumps(trained.settings, sort_keys=True),
-        candidates=None if trained.tried is None else json.dumps(trained.tried),
-        t_plus=[] if bias is None else bias.t_plus.tolist(),
-        t_minus=[] if bias is None else bias.t_minus.tolist(),
-        true_bias=world.truth.tolist(),
-        average_rank=average_rank(moved, position, query).tolist(),
-        ideal_rank=average_rank(world.train.relevance[shown], position, query).tolist(),
-        notes=notes,
-        seconds=trained.seconds,
-        bias_seconds=trained.bias_seconds,
-        n_clicks=world.clicks.n_clicks,
-        n_train_queries=world.train.n_queries,
-        n_test_queries=world.test.n_queries,
-    )
+_TYPES = {
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "float | None": pa.float64(),
+    "str": pa.string(),
+    "str | None": pa.string(),
+    "list[float]": pa.list_(pa.float64()),
+    "list[str]": pa.list_(pa.string()),
+}
 
 
-def _train(study: Study, run: Run, world: World) -> _Trained:
-    if run.ranker in PEERS:
-        return _peer(study, run, world)
-    if run.protocol == TUNED:
-        return _chosen(study, run, world)
-    settings = paper_settings(run.ranker, study.profile)
-    if run.p is not None:
-        settings["p"] = run.p
-    return _fitted(study, run, world, settings)
+def _columns() -> list[tuple[str, pa.DataType]]:
+    """A column for every field of a result, and one for each metric."""
+    columns: list[tuple[str, pa.DataType]] = []
+    for one in fields(Result):
+        if one.name == "metrics":
+            columns.extend((metric, pa.float64()) for metric in METRICS)
+        else:
+            columns.append((one.name, _TYPES[str(one.type)]))
+    return columns
 
 
-def _fitted(
-    study: Study, run: Run, world: World, settings: dict[str, Any], *, watched: bool = False
-) -> _Trained:
-    """A ranker with these settings; ``watched`` by validation data, which may end its training."""
-    debias: Any = None
-    bias_seconds = 0.0
-    if run.method in METHODS and run.ranker in METHODS[run.method].learned_by:
-        debias = run.method
-    elif run.method not in ("labels", "clicks"):
-        estimated = world.bias(run.method)
-        debias, bias_seconds = estimated.bias, estimated.seconds
-    ranker = RANKERS[run.ranker].load()(
-        debias=debias, random_state=run.seed, n_jobs=study.threads, verbose=0, **settings
-    )
-    on_labels = run.method == "labels"
-    options: dict[str, Any] = {}
-    if watched and "early_stopping_rounds" in settings:
-        options["validation"] = world.validation if on_labels else world.validation_clicks
-    clicks = world.clicks  # simulated before the clock starts
-    started = time.perf_counter()
-    if on_labels:
-        ranker.fit_labels(world.train, **options)
-    else:
-        ranker.fit(clicks, **options)
-    seconds = time.perf_counter() - started
-    bias = None if on_labels else ranker.position_bias_
-    return _Trained(ranker.predict, bias, settings, seconds, bias_seconds)
+SCHEMA = pa.schema(_columns())
 
 
-def _chosen(study: Study, run: Run, world: World) -> _Trained:
-    """The candidate that ranks the validation data best.
-
-    Labels are judged by labels. Clicks are judged by clicks: NDCG@10 with each click weighted by
-    the inverse of its position's bias. All candidates are judged with the same bias, that of the
-    first, which has the paper's settings; a candidate cannot win by its bias alone.
-    """
-    trained: list[_Trained] = []
-    tried: list[dict[str, Any]] = []
-    yardstick: PositionBias | None = None
-    for settings in candidates(run.ranker, run.method, study.profile):
-        found = _fitted(study, run, world, settings, watched=True)
-        yardstick = yardstick or found.bias
-        value = _validated(world, found, yardstick)
-        trained.append(found)
-        tried.append({"settings": settings, "validation": value, "seconds": found.seconds})
-    best = trained[int(np.argmax([one["validation"] for one in tried]))]
-    return _Trained(
-        best.predict,
-        best.bias,
-        best.settings,
-        sum(one.seconds for one in trained),
-        best.bias_seconds,
-        tried,
-    )
+def read_results(folder: Path) -> list[Result]:
+    """The results in a folder, none if there is no file yet."""
+    path = folder / FILE
+    if not path.is_file():
+        return []
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(
+            f"{path} is not a readable Parquet file ({error}): restore it, or remove it to begin anew"
+        ) from error
+    missing = [name for name in SCHEMA.names if name not in table.column_names]
+    if missing:
+        raise DataError(
+            f"{path} has no column {missing[0]!r}: it is not a file of results of this version; give "
+            "another folder with --out"
+        )
+    return [_result(row) for row in table.select(SCHEMA.names).to_pylist()]
 
 
-def _validated(world: World, trained: _Trained, yardstick: PositionBias | None) -> float:
-    if yardstick is None:
-        data = world.validation
-        score = trained.predict(data.features.values)
-        return evaluate(score, data, metrics=["ndcg@10"]).mean["ndcg@10"]
-    clicks = world.validation_clicks
-    score = trained.predict(clicks.features.values)
-    return float(evaluate_clicks(clicks, score, yardstick, metrics=["ndcg@10"])["ndcg@10"].value)
+def _result(row: dict[str, Any]) -> Result:
+    metrics = {name: row.pop(name) for name in METRICS}
+    return Result(metrics=metrics, **row)
 
 
-def _peer(study: Study, run: Run, world: World) -> _Trained:
-    rows = SessionRows.of(world.clicks)
-    settings = PeerSettings(trees=study.profile.trees, seed=run.seed, threads=study.threads or 1)
-    started = time.perf_counter()
-    predict = PEERS[run.ranker](rows, settings)
-    seconds = time.perf_counter() - started
-    return _Trained(predict, None, {"n_estimators": settings.trees}, seconds)
+def save_results(folder: Path, results: Iterable[Result]) -> None:
+    """Add results to the folder's file; one with the same key is replaced."""
+    kept = {result.key: result for result in read_results(folder)}
+    kept |= {result.key: result for result in results}
+    table = pa.Table.from_pylist([_row(result) for result in kept.values()], schema=SCHEMA)
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / FILE, lambda path: pq.write_table(table, path, compression="zstd"))
+
+
+def _row(result: Result) -> dict[str, Any]:
+    row = {one.name: getattr(result, one.name) for one in fields(Result) if one.name != "metrics"}
+    return row | result.metrics

@@ -10,19 +10,19 @@ from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from unskew.bias.randomization import Randomization
-from unskew.bias.regression_em import RegressionEM
 from unskew.datasets import Dataset
+from unskew.datasets.opening import LabelledSource
 from unskew.datasets.tables import features_table
 from unskew.errors import DataError
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.log.read import read_log
-from unskew.paper.sources import Source
+from unskew.paper.runs import Clicks
 from unskew.position_bias import PositionBias
+from unskew.registry import METHODS, SHUFFLED_LISTS, make_estimator
 from unskew.simulate import (
-    ClickModel,
     LoggingPolicy,
     click_model,
     epsilon_policy,
@@ -33,11 +33,8 @@ from unskew.simulate import (
 )
 
 __all__ = [
-    "DEFAULT_CLICKS",
-    "DEFAULT_SEVERITY",
     "ESTIMATED",
     "LISTS",
-    "Clicks",
     "Timed",
     "World",
     "world_of",
@@ -45,9 +42,8 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-# The parameter of each click model that says how severe position bias is, and the paper's value.
+# The parameter of each click model that says how severe position bias is.
 SEVERITY = {"pbm": "theta", "cascade": "beta"}
-DEFAULT_SEVERITY = {"pbm": 1.0, "cascade": 0.5}
 
 # Who makes the lists: chance (once for each query), a Ranking SVM that learned from one per cent of
 # the labelled queries (the paper's) or from all of them, or the grades themselves.
@@ -62,36 +58,12 @@ LISTS: Mapping[str, Callable[[LabelledData, LabelledData, int], LoggingPolicy]] 
     }
 )
 
+# The treatments whose bias is estimated before the training; the oracle gets the true one.
+ORACLE = "oracle"
+ESTIMATED = (ORACLE, *(name for name, method in METHODS.items() if method.held_by))
+
 # Added to a world's seed: validation users and shuffled lists are drawn apart from training.
 VALIDATION_STREAM, SHUFFLED_STREAM = 1_000_003, 2_000_003
-
-
-@dataclass(frozen=True)
-class Clicks:
-    """How a log comes about.
-
-    Attributes
-    ----------
-    model, severity
-        The click model, and how severe its position bias is: theta or beta.
-    share
-        The share of the sessions.
-    lists
-        Who made the lists, one of `LISTS`.
-
-    """
-
-    model: str = "pbm"
-    severity: float = DEFAULT_SEVERITY["pbm"]
-    share: float = 1.0
-    lists: str = "weak"
-
-    def behaviour(self, max_grade: int) -> ClickModel:
-        """The click model on a scale of grades."""
-        return click_model(self.model, max_grade=max_grade, **{SEVERITY[self.model]: self.severity})
-
-
-DEFAULT_CLICKS = Clicks()
 
 
 @dataclass(frozen=True)
@@ -115,7 +87,11 @@ class World:
         self.train, self.validation, self.test = data.train, data.validation, data.test
         self.seed = seed
         self._maker = clicks.lists
-        self._model = clicks.behaviour(max(1, data.max_grade))
+        self._model = click_model(
+            clicks.model,
+            max_grade=max(1, data.max_grade),
+            **{SEVERITY[clicks.model]: clicks.severity},
+        )
         self._sessions = max(1, round(clicks.share * sessions))
         self._biases: dict[str, Timed] = {}
 
@@ -125,13 +101,7 @@ class World:
 
     @cached_property
     def _log(self) -> tuple[Impressions, FloatArray]:
-        log = sample(
-            self.train,
-            model=self._model,
-            policy=self._policy,
-            sessions=self._sessions,
-            seed=self.seed,
-        )
+        log = self._sample(self.train, self._policy, self._sessions)
         data = read_log(log, features=features_table(self.train), progress=False)
         return data, true_propensities(log).relative
 
@@ -149,22 +119,30 @@ class World:
     def validation_clicks(self) -> Impressions:
         """The same users on the validation queries, as often per query."""
         sessions = round(self._sessions * self.validation.n_queries / self.train.n_queries)
-        log = sample(
-            self.validation,
-            model=self._model,
-            policy=self._lists(self.validation),
-            sessions=max(1, sessions),
-            seed=self.seed + VALIDATION_STREAM,
-        )
+        lists = self._lists(self.validation)
+        log = self._sample(self.validation, lists, max(1, sessions), VALIDATION_STREAM)
         return read_log(log, features=features_table(self.validation), progress=False)
 
     def bias(self, method: str) -> Timed:
         """What an estimator that runs before the training finds, once for all rankers."""
         if method not in self._biases:
             started = time.perf_counter()
-            bias = _ESTIMATES[method](self)
+            bias = self._estimate(method)
             self._biases[method] = Timed(bias, time.perf_counter() - started)
         return self._biases[method]
+
+    def _estimate(self, method: str) -> PositionBias:
+        if method == ORACLE:
+            return PositionBias.from_propensities(self.truth)
+        shuffled = SHUFFLED_LISTS in METHODS[method].needs
+        estimator = make_estimator(method, n_jobs=1, check=False)
+        return estimator.fit(self._shuffled_clicks() if shuffled else self.clicks)
+
+    def _shuffled_clicks(self) -> Impressions:
+        """As many sessions again, with every list shuffled, to measure the bias and nothing else."""
+        policy = epsilon_policy(self._policy, 1.0, shuffle="page")
+        log = self._sample(self.train, policy, self._sessions, SHUFFLED_STREAM)
+        return read_log(log, progress=False)
 
     def shown(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """The rows of the training data that the lists showed, and their positions."""
@@ -173,35 +151,15 @@ class World:
     def _lists(self, data: LabelledData) -> LoggingPolicy:
         return LISTS[self._maker](data, self.train, self.seed)
 
-    def _randomization(self) -> PositionBias:
-        """As many sessions again, with every list shuffled, to measure the bias and nothing else."""
-        log = sample(
-            self.train,
-            model=self._model,
-            policy=epsilon_policy(self._policy, 1.0, shuffle="page"),
-            sessions=self._sessions,
-            seed=self.seed + SHUFFLED_STREAM,
+    def _sample(
+        self, data: LabelledData, policy: LoggingPolicy, sessions: int, stream: int = 0
+    ) -> pa.Table:
+        return sample(
+            data, model=self._model, policy=policy, sessions=sessions, seed=self.seed + stream
         )
-        return Randomization(check=False).fit(read_log(log, progress=False))
-
-    def _regression_em(self) -> PositionBias:
-        return RegressionEM(n_jobs=1).fit(self.clicks)
-
-    def _oracle(self) -> PositionBias:
-        return PositionBias.from_propensities(self.truth)
-
-
-_ESTIMATES = {
-    "randomization": World._randomization,
-    "regression-em": World._regression_em,
-    "oracle": World._oracle,
-}
-
-# The methods whose bias is estimated before the training.
-ESTIMATED = tuple(_ESTIMATES)
 
 
 @lru_cache(maxsize=1)
-def world_of(source: Source, fold: int, seed: int, clicks: Clicks, sessions: int) -> World:
+def world_of(source: LabelledSource, fold: int, seed: int, clicks: Clicks, sessions: int) -> World:
     """The world of these coordinates; the last one asked for is kept."""
     return World(source.parts(fold, seed), clicks, sessions, seed)

@@ -2,43 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit, prange
 
-from unskew.clicks.stream import open_stream, uniform
+from unskew.clicks.stream import Streams, open_stream, stream_key, uniform
 from unskew.simulate.policies import LoggingPolicy
 
 __all__ = ["ShownPages", "draw_pages", "name_rows"]
 
+FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class ShownPages:
+class ShownPages(NamedTuple):
     """The pages of some consecutive sessions, flat.
 
-    Session ``first + s`` asked ``query[s]`` and saw the rows ``row[offsets[s]:offsets[s + 1]]``
-    from the top down. ``position`` and ``session`` stand beside ``row``.
+    The s-th of them asked ``query[s]`` and saw the rows ``row[offsets[s]:offsets[s + 1]]`` from the
+    top down. ``position`` and ``session`` have an entry for each of ``row``.
     """
 
-    first: int
     query: npt.NDArray[np.int32]
     offsets: IntArray
     row: npt.NDArray[np.int32]
     position: npt.NDArray[np.int32]
     session: IntArray
 
-    def __len__(self) -> int:
-        return len(self.query)
+
+class _Traffic(NamedTuple):
+    """How often each query is asked, added up to 1, and how long its page is.
+
+    ``guide[i]`` is where the search for a number from i / n on begins, among n queries.
+    """
+
+    cumulative: FloatArray
+    guide: IntArray
+    lengths: IntArray
+
+
+class _Lists(NamedTuple):
+    """What a `LoggingPolicy` shows; an exploring session shuffles ``depth`` candidates, or a page.
+
+    The phases share ``n_sessions`` sessions in all.
+    """
+
+    candidates: IntArray
+    order: npt.NDArray[np.int32]
+    epsilon: float
+    depth: int
+    n_sessions: int
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _draw_queries(key, first, cumulative, guide, lengths, query, length):  # type: ignore[no-untyped-def]
+def _draw_queries(streams, traffic, query, length):  # type: ignore[no-untyped-def]
     """Invert the cumulative traffic; the guide says where to begin, so few steps are left."""
+    key, first = streams
+    cumulative, guide, lengths = traffic
     last = len(cumulative) - 1
     for s in prange(len(query)):
         _, u = uniform(open_stream(key, first + s))
@@ -50,21 +71,11 @@ def _draw_queries(key, first, cumulative, guide, lengths, query, length):  # typ
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _fill_pages(  # type: ignore[no-untyped-def]
-    key,
-    first,
-    n_sessions,
-    query,
-    offsets,
-    candidates,
-    order,
-    epsilon,
-    depth,
-    row,
-    position,
-    session,
-):
+def _fill_pages(streams, lists, shown):  # type: ignore[no-untyped-def]
     """Copy each session's list from its phase's order; an exploring session shuffles it first."""
+    key, first = streams
+    candidates, order, epsilon, depth, n_sessions = lists
+    query, offsets, row, position, session = shown
     n_phases = len(order)
     for s in prange(len(query)):
         at, length = offsets[s], offsets[s + 1] - offsets[s]
@@ -93,12 +104,13 @@ def _fill_pages(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _name_rows(query, offsets, row, query_value, doc_value, query_out, doc_out):  # type: ignore[no-untyped-def]
-    for s in prange(len(query)):
-        name = query_value[query[s]]
+def _name_rows(pages, query_value, doc_value, query, doc):  # type: ignore[no-untyped-def]
+    asked, offsets, row, _, _ = pages
+    for s in prange(len(asked)):
+        name = query_value[asked[s]]
         for p in range(offsets[s], offsets[s + 1]):
-            query_out[p] = name
-            doc_out[p] = doc_value[row[p]]
+            query[p] = name
+            doc[p] = doc_value[row[p]]
 
 
 def name_rows(
@@ -107,36 +119,33 @@ def name_rows(
     """The query and the document of every slot, by the given names (or codes of names)."""
     query = np.empty(len(pages.row), dtype=query_value.dtype)
     doc = np.empty(len(pages.row), dtype=doc_value.dtype)
-    _name_rows(pages.query, pages.offsets, pages.row, query_value, doc_value, query, doc)
+    _name_rows(pages, query_value, doc_value, query, doc)
     return query, doc
 
 
 def draw_pages(
     policy: LoggingPolicy,
-    cumulative: npt.NDArray[np.float64],
+    traffic: FloatArray,
     *,
     first: int,
     count: int,
     n_sessions: int,
-    query_key: np.uint64,
-    page_key: np.uint64,
+    seed: int,
 ) -> ShownPages:
     """The pages of the sessions ``first`` to ``first + count`` out of ``n_sessions``.
 
-    ``cumulative`` adds up the traffic of the queries, up to 1.
+    ``traffic`` are the shares of the queries.
     """
+    cumulative, n = np.cumsum(traffic), len(traffic)
+    guide = np.minimum(np.searchsorted(cumulative, np.arange(n) / n, side="right"), n - 1)
     query = np.empty(count, dtype=np.int32)
     offsets = np.zeros(count + 1, dtype=np.int64)
-    n = len(cumulative)
-    guide = np.minimum(np.searchsorted(cumulative, np.arange(n) / n, side="right"), n - 1)
-    _draw_queries(query_key, first, cumulative, guide, policy.lengths, query, offsets[1:])
+    asked = _Traffic(cumulative, guide, policy.lengths)
+    _draw_queries(Streams(stream_key(seed, "query"), first), asked, query, offsets[1:])
     np.cumsum(offsets, out=offsets)
-    row = np.empty(offsets[-1], dtype=np.int32)
-    position = np.empty(offsets[-1], dtype=np.int32)
-    session = np.empty(offsets[-1], dtype=np.int64)
+    row, position = (np.empty(offsets[-1], dtype=np.int32) for _ in range(2))
+    shown = ShownPages(query, offsets, row, position, np.empty(offsets[-1], dtype=np.int64))
     depth = 0 if policy.shuffle == "page" else np.iinfo(np.int64).max
-    _fill_pages(
-        page_key, first, n_sessions, query, offsets, policy.offsets, policy.order, policy.epsilon,
-        depth, row, position, session,
-    )  # fmt: skip
-    return ShownPages(first, query, offsets, row, position, session)
+    lists = _Lists(policy.offsets, policy.order, policy.epsilon, depth, n_sessions)
+    _fill_pages(Streams(stream_key(seed, "page"), first), lists, shown)
+    return shown

@@ -17,25 +17,19 @@ import numpy.typing as npt
 
 from unskew.errors import DataError, UsageError
 from unskew.log.labelled import LabelledData
+from unskew.simulate.weak_ranker import fit_rank_svm
 
 __all__ = [
-    "LinearRanker",
     "LoggingPolicy",
     "Predictor",
     "changing_policy",
     "drifting_policy",
     "epsilon_policy",
-    "fit_rank_svm",
     "model_policy",
     "random_policy",
     "rank_svm_policy",
     "score_policy",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-
-# More training pairs than this do not make a linear ranker better, only slower.
-MAX_PAIRS = 200_000
 
 
 class Predictor(Protocol):
@@ -96,11 +90,15 @@ class LoggingPolicy:
 
         The pages stand query by query, each from the top; shuffled sessions are left out of account.
         """
-        starts = np.repeat(self.offsets[:-1], self.lengths)
-        place = np.arange(len(starts)) - np.repeat(
-            np.cumsum(self.lengths) - self.lengths, self.lengths
-        )
-        return self.order[0][starts + place], place + 1
+        return self.pages(self.order[0])
+
+    def pages(
+        self, order: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The rows on the pages cut from an order of the candidates, and their positions."""
+        ends = np.cumsum(self.lengths)
+        place = np.arange(ends[-1]) - np.repeat(ends - self.lengths, self.lengths)
+        return order[np.repeat(self.offsets[:-1], self.lengths) + place], place + 1
 
 
 def score_policy(
@@ -188,73 +186,6 @@ def drifting_policy(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class LinearRanker:
-    """A linear score of standardised features; a missing value counts as the mean."""
-
-    weight: FloatArray
-    mean: FloatArray
-    scale: FloatArray
-
-    def predict(self, X: npt.ArrayLike) -> FloatArray:
-        """The score of each row."""
-        rows = np.asarray(X)
-        scores = np.empty(len(rows))
-        for start in range(0, len(rows), 65_536):
-            part = (rows[start : start + 65_536] - self.mean) / self.scale
-            scores[start : start + 65_536] = np.nan_to_num(part, nan=0.0) @ self.weight
-        return scores
-
-
-def fit_rank_svm(data: LabelledData, *, seed: int = 0, C: float = 1.0) -> LinearRanker:
-    """A Ranking SVM: the linear separator of feature differences of pairs with unequal grades.
-
-    Joachims, "Optimizing search engines using clickthrough data", KDD 2002; here with the squared
-    hinge loss, whose primal scikit-learn's LinearSVC solves exactly. ``C`` is per pair: the sum of
-    losses is divided by the number of pairs and multiplied by 100.
-    """
-    from sklearn.svm import LinearSVC
-
-    rng = np.random.default_rng(seed)
-    better, worse = _pairs(data, rng)
-    values = data.features.values
-    used = np.unique(np.concatenate([better, worse]))
-    with np.errstate(invalid="ignore"):
-        sample = np.asarray(values[used], dtype=np.float64)
-        present = np.isfinite(sample)
-        count = np.maximum(present.sum(axis=0), 1)
-        mean = np.where(present, sample, 0.0).sum(axis=0) / count
-        scale = np.sqrt(np.where(present, (sample - mean) ** 2, 0.0).sum(axis=0) / count)
-    scale[scale == 0] = 1.0
-    standard = np.where(present, (sample - mean) / scale, 0.0)
-    place = np.searchsorted(used, np.stack([better, worse]))
-    difference = standard[place[0]] - standard[place[1]]
-    # A separator through the origin needs both signs: half of the pairs are turned around.
-    sign = np.where(np.arange(len(difference)) % 2 == 0, 1.0, -1.0)
-    svm = LinearSVC(C=100.0 * C / len(difference), fit_intercept=False, dual=False, max_iter=2_000)
-    svm.fit(difference * sign[:, None], sign)
-    return LinearRanker(svm.coef_[0], mean, scale)
-
-
-def _pairs(
-    data: LabelledData, rng: np.random.Generator
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Rows (better, worse) of the same query, all or a random sample of them."""
-    better, worse = [], []
-    for start, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        grade = data.relevance[start:end]
-        i, j = np.nonzero(grade[:, None] > grade[None, :])
-        better.append(start + i)
-        worse.append(start + j)
-    first, second = np.concatenate(better), np.concatenate(worse)
-    if len(first) < 2:
-        raise DataError("no query has two documents of different grades: there is nothing to learn")
-    if len(first) > MAX_PAIRS:
-        kept = np.sort(rng.choice(len(first), MAX_PAIRS, replace=False))
-        first, second = first[kept], second[kept]
-    return first, second
-
-
 def rank_svm_policy(
     data: LabelledData,
     *,
@@ -280,4 +211,4 @@ def rank_svm_policy(
     count = min(len(usable), max(1, round(share * source.n_queries)))
     chosen = np.sort(rng.choice(usable, count, replace=False))
     ranker = fit_rank_svm(source.take_queries(chosen), seed=seed)
-    return model_policy(data, ranker, length=length, seed=seed)
+    return score_policy(data, ranker.predict(data.features.values), length=length, seed=seed)

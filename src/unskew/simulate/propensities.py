@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from unskew.clicks.base import ClickModel, FlatPages
+from unskew.clicks.base import ClickModel
+from unskew.clicks.kernels import FlatPages
 from unskew.log.labelled import LabelledData
 from unskew.simulate.policies import LoggingPolicy
 
@@ -16,7 +17,7 @@ __all__ = ["Propensities", "average_propensities"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# How many shuffled lists of each query stand for all of them, where examination depends on them.
+# How many shuffled lists of each query are drawn to average over, if examination depends on the list.
 SHUFFLES = 32
 
 
@@ -41,7 +42,7 @@ def average_propensities(
     Exact for position-based models and for policies that do not shuffle. For the others the
     shuffled lists are represented by a fixed random sample of them.
     """
-    shares = model._context_shares(None)
+    shares = model.context_shares(None)
     by_context = {
         name: _over_pages(model, data, policy, traffic, index)
         for index, name in enumerate(model.contexts)
@@ -63,13 +64,14 @@ def _over_pages(
 ) -> FloatArray:
     n = int(policy.lengths.max())
     seen, shown = np.zeros(n), np.zeros(n)
+    offsets = np.concatenate(([0], np.cumsum(policy.lengths))).astype(np.int64)
+    contexts = np.full(len(policy.lengths), context, dtype=np.int32)
     for order, weight in _orders(model, policy):
-        pages, position = _pages(policy, order)
-        contexts = np.full(len(policy.lengths), context, dtype=np.int32)
-        examined, _ = model.marginals(pages, data.relevance, contexts)
+        row, position = policy.pages(order)
+        examined, _ = model.marginals(FlatPages(offsets, row, contexts), data.relevance)
         mass = weight * np.repeat(traffic, policy.lengths)
-        seen += np.bincount(position, weights=mass * examined, minlength=n)
-        shown += np.bincount(position, weights=mass, minlength=n)
+        seen += np.bincount(position - 1, weights=mass * examined, minlength=n)
+        shown += np.bincount(position - 1, weights=mass, minlength=n)
     return np.divide(seen, shown, out=np.zeros(n), where=shown > 0)
 
 
@@ -83,7 +85,7 @@ def _orders(model: ClickModel, policy: LoggingPolicy) -> list[tuple[npt.NDArray[
     rng = np.random.default_rng(0)
     query = np.repeat(np.arange(len(policy.lengths)), np.diff(policy.offsets))
     place = np.arange(len(query)) - np.repeat(policy.offsets[:-1], np.diff(policy.offsets))
-    # What is below the page stays below it when only the page is shuffled.
+    # If only the page is shuffled, the candidates below it stay below it.
     below = place >= policy.lengths[query] if policy.shuffle == "page" else np.zeros(len(query))
     shuffled = []
     for s in range(SHUFFLES):
@@ -91,12 +93,3 @@ def _orders(model: ClickModel, policy: LoggingPolicy) -> list[tuple[npt.NDArray[
         mixed = order[np.lexsort((rng.random(len(query)), below, query))]
         shuffled.append((mixed, policy.epsilon / SHUFFLES))
     return kept + shuffled
-
-
-def _pages(
-    policy: LoggingPolicy, order: npt.NDArray[np.int32]
-) -> tuple[FlatPages, npt.NDArray[np.int64]]:
-    offsets = np.concatenate(([0], np.cumsum(policy.lengths))).astype(np.int64)
-    position = np.arange(offsets[-1]) - np.repeat(offsets[:-1], policy.lengths)
-    row = order[np.repeat(policy.offsets[:-1], policy.lengths) + position]
-    return FlatPages(offsets, row), position

@@ -19,15 +19,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.clicks import ClickModel, PositionBasedModel, click_model
-from unskew.clicks.base import FlatPages
-from unskew.clicks.stream import stream_key
+from unskew.clicks import ClickModel, click_model
+from unskew.clicks.kernels import FlatPages
+from unskew.clicks.stream import Streams, stream_key
 from unskew.errors import DataError, UsageError
 from unskew.log.labelled import LabelledData
 from unskew.progress import progress_bar
 from unskew.simulate.pages import draw_pages, name_rows
 from unskew.simulate.policies import LoggingPolicy, rank_svm_policy
 from unskew.simulate.propensities import Propensities, average_propensities
+from unskew.store import replace_file
 
 __all__ = ["sample", "sample_batches", "sample_to_parquet", "true_propensities"]
 
@@ -52,22 +53,13 @@ class _Simulation:
 
     def batch(self, first: int, count: int) -> pa.RecordBatch:
         pages = draw_pages(
-            self.policy,
-            np.cumsum(self.traffic),
-            first=first,
-            count=count,
-            n_sessions=self.sessions,
-            query_key=stream_key(self.seed, "query"),
-            page_key=stream_key(self.seed, "page"),
-        )
+            self.policy, self.traffic, first=first, count=count, n_sessions=self.sessions,
+            seed=self.seed,
+        )  # fmt: skip
         context = self.model.draw_contexts(first, count, seed=self.seed)
-        click = self.model.draw(
-            FlatPages(pages.offsets, pages.row),
-            self.data.relevance,
-            context,
-            first=first,
-            key=stream_key(self.seed, "click"),
-        )
+        flat = FlatPages(pages.offsets, pages.row, context)
+        streams = Streams(stream_key(self.seed, "click"), first)
+        click = self.model.draw(flat, self.data.relevance, streams)
         query, doc = name_rows(pages, self._query.values, self._doc.values)
         columns = [
             pa.array(pages.session),
@@ -166,7 +158,7 @@ def _prepare(
 def sample_batches(
     data: LabelledData,
     *,
-    model: ClickModel | str = PositionBasedModel(),  # noqa: B008 - frozen
+    model: ClickModel | str = "pbm",
     policy: LoggingPolicy | None = None,
     sessions: int,
     seed: int,
@@ -185,7 +177,7 @@ def sample_batches(
 def sample(
     data: LabelledData,
     *,
-    model: ClickModel | str = PositionBasedModel(),  # noqa: B008 - frozen
+    model: ClickModel | str = "pbm",
     policy: LoggingPolicy | None = None,
     sessions: int,
     seed: int,
@@ -222,13 +214,13 @@ def sample_to_parquet(
     path: str | os.PathLike[str],
     data: LabelledData,
     *,
-    model: ClickModel | str = PositionBasedModel(),  # noqa: B008 - frozen
+    model: ClickModel | str = "pbm",
     policy: LoggingPolicy | None = None,
     sessions: int,
     seed: int,
     traffic: npt.ArrayLike | None = None,
     chunk: int = CHUNK,
-    show_progress: bool = False,
+    progress: bool = False,
 ) -> Path:
     """Sample a click log into a Parquet file in bounded memory; see `sample`.
 
@@ -238,19 +230,18 @@ def sample_to_parquet(
 
     simulation = _prepare(data, model, policy, sessions, seed, traffic)
     target = Path(path)
-    partial = target.with_name(f".{target.name}.partial")
-    try:
+
+    def write(partial: Path) -> None:
         with (
-            progress_bar("sessions", sessions, show=show_progress) as advance,
+            progress_bar("sessions", sessions, show=progress) as advance,
             pq.ParquetWriter(partial, simulation.schema, compression="zstd") as writer,
         ):
             for first in range(0, sessions, chunk):
                 count = min(chunk, sessions - first)
                 writer.write_batch(simulation.batch(first, count))
                 advance(count)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+
+    replace_file(target, write)
     return target
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from unskew.paper.experiments import ESTIMATING
 from unskew.paper.names import COLOURS, METHOD_NAMES
 from unskew.paper.plots import Line, Panel, Plot
 from unskew.paper.runs import Result
@@ -17,12 +18,10 @@ __all__ = ["bias_section"]
 
 FloatArray = npt.NDArray[np.float64]
 
-METHODS = ("pairwise", "regression-em", "randomization")
-
 
 def bias_section(results: Sequence[Result]) -> Section | None:
     """Medians over all runs with the middle half of them, and the shape in words."""
-    groups = grouped(lambdamart_rows(results, METHODS), lambda r: r.method)
+    groups = grouped(lambdamart_rows(results, ESTIMATING), lambda r: r.method)
     ours = groups.get("pairwise")
     if not ours:
         return None
@@ -34,7 +33,7 @@ def bias_section(results: Sequence[Result]) -> Section | None:
     ]
     lines += [
         _line(METHOD_NAMES[m], COLOURS[m], _stack([r.t_plus for r in groups[m]]))
-        for m in METHODS[1:]
+        for m in ESTIMATING[1:]
         if m in groups
     ]
     lines.append(_line("Truth", COLOURS["truth"], truth, dashed=True))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
 from typing import Any
 
-from unskew.paper.names import METRIC_NAMES, named
-from unskew.paper.published import PUBLISHED
-from unskew.paper.runs import METRICS, PAPER, Result
+from unskew.paper.experiments import OURS
+from unskew.paper.names import METRIC_NAMES, PUBLISHED, named
+from unskew.paper.runs import DEFAULT_SEVERITY, METRICS, PAPER, Result
 from unskew.paper.sections.reranking import distance_from_ideal
 from unskew.paper.sections.section import PAPER_CLICKS, Section, Table, signed
 from unskew.paper.summary import Difference, Value, differences, grouped, metric_of, select
-from unskew.paper.worlds import DEFAULT_SEVERITY
 
 __all__ = ["claims_section"]
 
@@ -48,11 +46,9 @@ class Claim:
 
     def verdict(self, found: Difference) -> str:
         """What the interval says to the claim."""
-        if isnan(found.low):
-            return "one seed: cannot tell"
-        if found.low <= 0 <= found.high:
-            return "not separated"
-        return "confirmed" if (found.mean > 0) == (self.sign > 0) else "the opposite"
+        if found.verdict not in ("above", "below"):
+            return found.verdict
+        return "confirmed" if (found.verdict == "above") == (self.sign > 0) else "the opposite"
 
 
 def _of(ranker: str, method: str, **clicks: Any) -> dict[str, Any]:
@@ -71,7 +67,6 @@ def _better(first: tuple[str, str], second: tuple[str, str], metric: str) -> Cla
     )
 
 
-OURS = ("lambdamart", "pairwise")
 BEATEN = (
     ("lambdamart", "regression-em"), ("lambdamart", "randomization"), ("lambdamart", "clicks"),
     ("dnn", "dual-learning"), ("dnn", "regression-em"), ("ranksvm", "randomization"),

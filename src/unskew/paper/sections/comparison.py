@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from unskew.paper.experiments import COMPARED
-from unskew.paper.names import METHOD_NAMES, METRIC_NAMES, RANKER_NAMES, named
-from unskew.paper.published import PUBLISHED
+from unskew.paper.experiments import COMPARED, OURS
+from unskew.paper.names import METHOD_NAMES, METRIC_NAMES, PUBLISHED, RANKER_NAMES, named
 from unskew.paper.runs import METRICS, PAPER, TUNED, Result
 from unskew.paper.sections.section import (
     PAPER_CLICKS,
@@ -20,7 +19,6 @@ from unskew.paper.summary import grouped, metric_of, order_statement, select, su
 __all__ = ["comparison_section"]
 
 Pair = tuple[str, str]
-OURS: Pair = ("lambdamart", "pairwise")
 
 _ABOUT = {
     PAPER: "The paper's settings: 300 trees, p = 0, C = 200, nothing chosen.",

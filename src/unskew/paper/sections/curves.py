@@ -8,7 +8,7 @@ from math import isnan
 from unskew.paper.experiments import BASELINES, DRAWN
 from unskew.paper.names import COLOURS, METHOD_NAMES, METRIC_NAMES, MODEL_NAMES
 from unskew.paper.plots import Line, Panel, Plot
-from unskew.paper.runs import Result
+from unskew.paper.runs import DEFAULT_SEVERITY, Result
 from unskew.paper.sections.section import (
     Section,
     Table,
@@ -20,7 +20,6 @@ from unskew.paper.sections.section import (
     with_spread,
 )
 from unskew.paper.summary import differences, grouped, metric_of, select, summarise
-from unskew.paper.worlds import DEFAULT_SEVERITY
 
 __all__ = ["amount_section", "degree_section", "generalisation_section"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from unskew.paper.experiments import BASELINES, DRAWN
+from unskew.paper.experiments import BASELINES, DRAWN, ESTIMATING
 from unskew.paper.names import COLOURS, LIST_NAMES, METHOD_NAMES, METRIC_NAMES
 from unskew.paper.plots import Line, Panel, Plot
 from unskew.paper.runs import Result
@@ -20,8 +20,6 @@ from unskew.paper.sections.section import (
 from unskew.paper.summary import Value, grouped, metric_of, summarise
 
 __all__ = ["logging_section"]
-
-ESTIMATING = ("pairwise", "regression-em", "randomization")
 
 Groups = Mapping[tuple[str, str], Sequence[Result]]
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from unskew.paper.experiments import OURS
 from unskew.paper.names import COLOURS, METRIC_NAMES, named
 from unskew.paper.peers import PEERS
 from unskew.paper.plots import Line, Panel, Plot
 from unskew.paper.runs import METRICS, PAPER, Result
-from unskew.paper.sections.section import Section, Table, comparison_table, with_spread
+from unskew.paper.sections.section import (
+    PAPER_CLICKS,
+    Section,
+    Table,
+    comparison_table,
+    with_spread,
+)
 from unskew.paper.summary import grouped, metric_of, select, summarise
 
 __all__ = ["peers_section"]
-
-OURS = ("lambdamart", "pairwise")
 
 
 def peers_section(results: Sequence[Result]) -> Section | None:
@@ -22,9 +27,8 @@ def peers_section(results: Sequence[Result]) -> Section | None:
     if not shares:
         return None
     rows = select(
-        results, protocol=PAPER, click_model="pbm", severity=1.0, share=max(shares), lists="weak",
-        method=("pairwise", "clicked", "clicks", "own"), p=(None, 0.0),
-        ranker=("lambdamart", *PEERS),
+        results, protocol=PAPER, method=("pairwise", "clicked", "clicks", "own"), p=(None, 0.0),
+        ranker=("lambdamart", *PEERS), **{**PAPER_CLICKS, "share": max(shares)},
     )  # fmt: skip
     groups = grouped(rows, lambda r: (r.ranker, r.method))
     if OURS not in groups or not all(groups.values()):

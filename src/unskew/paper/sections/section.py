@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from unskew.paper.names import METHOD_NAMES, METRIC_NAMES
 from unskew.paper.plots import Plot
-from unskew.paper.runs import PAPER, Result
+from unskew.paper.runs import DEFAULT_CLICKS, PAPER, Result
 from unskew.paper.summary import (
     Difference,
     Summary,
@@ -19,7 +19,6 @@ from unskew.paper.summary import (
     select,
     summarise,
 )
-from unskew.paper.worlds import DEFAULT_CLICKS
 
 __all__ = [
     "PAPER_CLICKS",
@@ -37,12 +36,7 @@ __all__ = [
 Point = TypeVar("Point", bound=Hashable)
 
 # The results of the paper's default clicks.
-PAPER_CLICKS = {
-    "click_model": DEFAULT_CLICKS.model,
-    "severity": DEFAULT_CLICKS.severity,
-    "share": DEFAULT_CLICKS.share,
-    "lists": DEFAULT_CLICKS.lists,
-}
+PAPER_CLICKS = DEFAULT_CLICKS.columns()
 
 
 def lambdamart_rows(
