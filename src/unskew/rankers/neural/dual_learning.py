@@ -6,16 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-
 from unskew.bias.cells import shown_by_position
-from unskew.bias.estimator import (
-    MIN_SHOWN,
-    MINIMUM,
-    check_limits,
-    relative_curve,
-    warn_clipped,
-)
+from unskew.bias.estimator import EstimatorSettings
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.rankers.neural.ranker import NeuralRanker
@@ -24,7 +16,7 @@ __all__ = ["DualLearning"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualLearning:
+class DualLearning(EstimatorSettings):
     """Position bias by Dual Learning; the ranker learned beside it is thrown away.
 
     To keep that ranker, use ``NeuralRanker(debias="dual-learning")``, of which these are the
@@ -46,9 +38,6 @@ class DualLearning:
     batch_pages: int = 256
     learning_rate: float = 1e-3
     propensity_learning_rate: float = 0.02
-    n_positions: int | None = None
-    minimum: float = MINIMUM
-    min_shown: float = MIN_SHOWN
     missing: str = "impute"
     device: str = "auto"
     random_state: Any = 0
@@ -56,13 +45,8 @@ class DualLearning:
 
     def fit(self, data: Impressions) -> PositionBias:
         """The propensities of a log relative to position 1, as a bias of the clicked side."""
-        check_limits(self.minimum, self.min_shown, self.n_positions)
+        self.check_shared()
         settings = {one.name: getattr(self, one.name) for one in fields(self)}
         del settings["minimum"], settings["min_shown"]
         ranker = NeuralRanker(debias="dual-learning", verbose=0, **settings).fit(data)
-        learned = ranker.t_plus_
-        measured = shown_by_position(data, len(learned)).often(self.min_shown)
-        t_plus, clipped = relative_curve(learned, measured, minimum=self.minimum)
-        warn_clipped(clipped, self.minimum)
-        borrowed = np.flatnonzero(~measured) + 1
-        return PositionBias(t_plus, ranker.t_minus_, tuple(clipped), tuple(borrowed.tolist()))
+        return self.relative_bias(ranker.t_plus_, shown_by_position(data, self.n_positions))
