@@ -12,7 +12,7 @@ import pytest
 
 import unskew
 from unskew import DataError, UsageError
-from unskew.log.examine import LogOptions, examine_log
+from unskew.log.read import LogOptions, read_with_problems
 from unskew.log.schema import RULES, Kind
 
 GOOD: dict[str, list[Any]] = {
@@ -65,7 +65,7 @@ def test_a_wrong_value(column: str, value: Any, message: str, kind: str, tmp_pat
     place = rf"clicks\.parquet, row 3 \({session}{column} {value!r}\): column '{column}'"
     with pytest.raises(DataError, match=rf"{place} {message}(?s:.*)Remedy: "):
         unskew.read_log(file)
-    found = examine_log(file, LogOptions())
+    found = read_with_problems(file, LogOptions())
     assert [problem.kind.name.lower() for problem in found.problems] == [kind]
 
 
@@ -136,7 +136,7 @@ def test_wrong_weights(values: list[float], kind: str, message: str, tmp_path: P
     file = written(GOOD | {"weight": values}, tmp_path)
     with pytest.raises(DataError, match=message):
         unskew.read_log(file)
-    assert examine_log(file, LogOptions()).problems[0].kind.name.lower() == kind
+    assert read_with_problems(file, LogOptions()).problems[0].kind.name.lower() == kind
 
 
 def test_two_contexts_in_a_session(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_every_problem_is_listed() -> None:
     for row in bad:
         for name, value in zip(log, row, strict=True):
             log[name].append(value)
-    found = examine_log(pa.table(log), LogOptions())
+    found = read_with_problems(pa.table(log), LogOptions())
     counts = {problem.kind.name: problem.count for problem in found.problems}
     assert counts == {"CLICK_NOT_GRADE": 1, "POSITION_BELOW_ONE": 2, "NULL_QUERY": 1}
     assert (found.n_sessions, found.n_left_out) == (6, 3)

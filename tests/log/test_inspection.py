@@ -8,8 +8,8 @@ import pytest
 from rows import Row, as_table
 
 import unskew
-from unskew.log.examine import LogOptions
 from unskew.log.inspection import inspect_impressions, inspect_log, wilson_interval
+from unskew.log.read import LogOptions
 from unskew.log.read_ahead import read_ahead
 
 ROWS = [

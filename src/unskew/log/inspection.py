@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew.log.counts import count_statistics
-from unskew.log.examine import Examination, LogOptions, examine_log
+from unskew.log.counts import count_statistics, sums
 from unskew.log.impressions import Impressions
-from unskew.log.sources import Source
+from unskew.log.read import LogOptions, LogReading, read_with_problems
+from unskew.log.sources import TableLike
 
 __all__ = ["Inspection", "PositionClicks", "inspect_impressions", "inspect_log"]
 
@@ -73,17 +73,17 @@ class Inspection:
         return asdict(self)
 
 
-def inspect_log(source: Source, options: LogOptions) -> Inspection:
+def inspect_log(source: TableLike, options: LogOptions) -> Inspection:
     """Read a log to its end and say what it holds and what is wrong with it."""
-    return _inspection(examine_log(source, options))
+    return _inspection(read_with_problems(source, options))
 
 
 def inspect_impressions(data: Impressions, source: str) -> Inspection:
     """Say what Impressions hold."""
-    return _inspection(Examination(source, data.n_rows, data.n_sessions, 0, (), data))
+    return _inspection(LogReading(source, data.n_rows, data.n_sessions, 0, (), data))
 
 
-def _inspection(found: Examination) -> Inspection:
+def _inspection(found: LogReading) -> Inspection:
     problems = [
         FoundProblem(problem.kind.name.lower(), problem.count, problem.message)
         for problem in found.problems
@@ -139,11 +139,8 @@ def _contents(data: Impressions) -> dict[str, Any]:
 def _moving_documents(data: Impressions) -> int:
     """How many documents were seen at more than one position."""
     pages = data.pages
-    # Versions of a document are neighbours and count as one.
-    query, doc = data.documents.query, data.documents.doc
-    new = np.concatenate(([True], (query[1:] != query[:-1]) | (doc[1:] != doc[:-1])))
-    document = (np.cumsum(new) - 1)[pages.document]
-    seen = np.unique(document.astype(np.int64) << 32 | pages.position)
+    document = data.documents.number[pages.document]
+    seen = np.unique(document << 32 | pages.position)
     return int((np.bincount(seen >> 32) > 1).sum())
 
 
@@ -169,8 +166,8 @@ def clicks_by_position(data: Impressions) -> list[PositionClicks]:
     counts = count_statistics(replace(data, patterns=each_counts_once))
     shown = np.repeat(counts.impressions, np.diff(pages.offsets))
     position, index = np.unique(pages.position, return_inverse=True)
-    impressions = np.bincount(index, weights=shown).astype(np.float64)
-    clicks = np.bincount(index, weights=counts.clicks).astype(np.float64)
+    impressions = sums(index, shown, len(position))
+    clicks = sums(index, counts.clicks, len(position))
     seen = impressions > 0
     low, high = wilson_interval(clicks[seen], impressions[seen])
     return [

@@ -81,7 +81,7 @@ def missing_column(name: str, present: Iterable[str], source: str, option: str) 
     present = list(present)
     lowered = {column.lower(): column for column in present}
     near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)
-    hint = f"; did you mean {lowered[near[0]]!r}?" if near else ""
+    hint = f"; did you mean {lowered[near[0]]!r}?" if near else "."
     shown = ", ".join(repr(column) for column in present[:12])
     more = f" and {len(present) - 12} more" if len(present) > 12 else ""
     return DataError(
