@@ -13,7 +13,7 @@ import pytest
 import unskew
 from unskew import DataError, UsageError
 from unskew.log.read import LogOptions, read_with_problems
-from unskew.log.schema import RULES, Kind
+from unskew.log.schema import Kind
 
 GOOD: dict[str, list[Any]] = {
     "session": [1, 1, 1, 2, 2, 3],
@@ -112,6 +112,12 @@ def test_a_misnamed_column(tmp_path: Path) -> None:
         DataError, match=r"no column 'session'; did you mean 'Sessions'\?.*option 'session'"
     ):
         unskew.read_log(written(log, tmp_path))
+
+
+def test_a_column_like_no_other(tmp_path: Path) -> None:
+    """Without a similar name the sentence still ends before the columns are listed."""
+    with pytest.raises(DataError, match=r"no column 'zzz'\. The columns are 'session', "):
+        unskew.read_log(written(GOOD, tmp_path), session="zzz")
 
 
 def test_a_column_with_two_roles(tmp_path: Path) -> None:
@@ -317,7 +323,8 @@ def test_every_problem_is_listed() -> None:
 
 def test_every_kind_has_a_rule() -> None:
     """No kind of problem is without its sentence and remedy."""
-    assert set(RULES) == set(Kind)
+    assert [int(kind) for kind in Kind] == list(range(len(Kind)))
+    assert all(kind.unit and kind.wrong and kind.remedy for kind in Kind)
 
 
 def test_odd_but_legal() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,29 +16,18 @@ from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.keys import KeyCoder
 from unskew.log.matrix import features_from
-from unskew.log.schema import RULES
 
 __all__ = ["impressions_from_arrays"]
 
 
 def impressions_from_arrays(
     X: Any,
-    click: Any,
+    given: Mapping[str, Any],
     *,
-    session: Any,
-    query: Any,
-    position: Any,
-    doc: Any = None,
-    weight: Any = None,
-    context: Any = None,
-    feature_names: Sequence[str] | None = None,
-    categorical: Sequence[str] = (),
+    feature_names: Sequence[str] | None,
+    categorical: Sequence[str],
 ) -> Impressions:
-    """See `Impressions.from_arrays`."""
-    given = {
-        "click": click, "session": session, "query": query, "position": position,
-        "doc": doc, "weight": weight, "context": context,
-    }  # fmt: skip
+    """See `Impressions.from_arrays`; ``given`` are the columns beside X, None where there is none."""
     columns = {name: _column(name, values) for name, values in given.items() if values is not None}
     features = None if X is None else features_from(X, names=feature_names, categorical=categorical)
     lengths = {name: len(column) for name, column in columns.items()}
@@ -46,7 +35,7 @@ def impressions_from_arrays(
         lengths["X"] = len(features)
     if len(set(lengths.values())) != 1:
         raise UsageError(f"all columns need the same length, got {lengths}")
-    if features is None and doc is None:
+    if features is None and "doc" not in columns:
         raise UsageError("without features, doc must be given: nothing else tells documents apart")
     if not len(columns["click"]):
         raise DataError("the arrays are empty: a log needs at least one row")
@@ -130,10 +119,9 @@ def _sessions_together(
 def _raise_first_problem(coder: SessionCoder, columns: dict[str, pa.Array]) -> None:
     compactor = coder.compactor
     for kind, count, row in compactor.problems.found(compactor.n_sessions):
-        rule = RULES[kind]
-        value = columns[str(rule.role)][row].as_py() if rule.role in columns else None
+        value = columns[str(kind.role)][row].as_py() if kind.role in columns else None
         shown = f" {value}" if isinstance(value, float) and value % 1 else ""
         raise DataError(
-            f"row {row + 1:,}: {rule.role}{shown} {rule.wrong} ({count:,} {rule.unit} in all). "
-            f"Remedy: {rule.remedy}."
+            f"row {row + 1:,}: {kind.role}{shown} {kind.wrong} ({count:,} {kind.unit} in all). "
+            f"Remedy: {kind.remedy}."
         )

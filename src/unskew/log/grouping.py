@@ -110,11 +110,11 @@ def _merge_sort(items, spare, first, end, offsets, sequence):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def _sort_rows(keys, a, b, sessions, pages):  # type: ignore[no-untyped-def]
-    """Write the rows ``a:b`` into ``pages.order`` by ascending key."""
-    for k in range(b - a):
-        pages.order[k] = a + k
-    _merge_sort(pages.order, pages.spare, 0, b - a, sessions.each_row, keys)
+def _sort_rows(keys, a, b, each_row, order, spare):  # type: ignore[no-untyped-def]
+    """Write the rows ``a:b`` into ``order[a:b]`` by ascending key."""
+    for r in range(a, b):
+        order[r] = r
+    _merge_sort(order, spare, a, b, each_row, keys)
 
 
 @njit(cache=True, nogil=True)
@@ -146,8 +146,8 @@ def encode_pages(sessions, pages):  # type: ignore[no-untyped-def]
         fine, ascending = _look_over(a, b, query, position, grade)
         fine &= not sessions.refused[s]
         if fine and not ascending:
-            _sort_rows(position, a, b, sessions, pages)
-            for k in range(1, size):
+            _sort_rows(position, a, b, sessions.each_row, order, pages.spare)
+            for k in range(a + 1, b):
                 fine &= position[order[k]] != position[order[k - 1]]
         if not fine:
             continue
@@ -155,16 +155,16 @@ def encode_pages(sessions, pages):  # type: ignore[no-untyped-def]
         pages.offsets[n] = w
         pages.clicks_from[n] = c
         # Ascending and ending at their number, positions are 1, 2, 3, …
-        explicit = position[b - 1 if ascending else order[size - 1]] != size
+        explicit = position[b - 1 if ascending else order[b - 1]] != size
         content[w] = query[a]
         content[w + 1] = size if explicit else 0
         w += 2
         if explicit:
             for k in range(size):
-                content[w + k] = position[a + k if ascending else order[k]]
+                content[w + k] = position[a + k if ascending else order[a + k]]
             w += size
         for k in range(size):
-            r = a + k if ascending else order[k]
+            r = a + k if ascending else order[a + k]
             content[w + k] = token[r]
             if grade[r] > 0:
                 clicks[c] = (k << 8) | grade[r]
@@ -177,21 +177,19 @@ def encode_pages(sessions, pages):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _repeated_doc(sessions, a, b, pages):  # type: ignore[no-untyped-def]
+def _repeated_doc(doc, a, b, each_row, order, spare):  # type: ignore[no-untyped-def]
     """The first row of ``a:b`` whose document occurs in an earlier one, or -1."""
-    doc = sessions.doc
     if b - a <= 16:
         for r in range(a + 1, b):
             for earlier in range(a, r):
                 if doc[r] == doc[earlier]:
                     return r
         return EMPTY
-    _sort_rows(doc, a, b, sessions, pages)
+    _sort_rows(doc, a, b, each_row, order, spare)
     found = EMPTY
-    for k in range(1, b - a):
-        r = pages.order[k]
-        if doc[r] == doc[pages.order[k - 1]] and (found == EMPTY or r < found):
-            found = r
+    for k in range(a + 1, b):
+        if doc[order[k]] == doc[order[k - 1]] and (found == EMPTY or order[k] < found):
+            found = order[k]
     return found
 
 
@@ -208,17 +206,18 @@ def encode_patterns(sessions, pages, places, words, n_pages, check_docs, problem
     w = 0
     for k in range(len(places)):
         s = pages.session[k]
-        a, b = sessions.starts[s], sessions.starts[s + 1]
-        place = places[k]
-        if place < 0:
-            place = ~place
-            valid = not check_docs or _repeated_doc(sessions, a, b, pages) == EMPTY
-            words[place] = n_pages if valid else EMPTY
-            n_pages += valid
-        if words[place] == EMPTY:
-            at = _repeated_doc(sessions, a, b, pages)
-            report(problems, _DUPLICATE_DOC, sessions.row[at])
-            continue
+        new = places[k] < 0
+        place = ~places[k] if new else places[k]
+        if (new and check_docs) or words[place] == EMPTY:
+            a, b = sessions.starts[s], sessions.starts[s + 1]
+            at = _repeated_doc(sessions.doc, a, b, sessions.each_row, pages.order, pages.spare)
+            if at != EMPTY:
+                report(problems, _DUPLICATE_DOC, sessions.row[at])
+                words[place] = EMPTY
+                continue
+        if new:
+            words[place] = n_pages
+            n_pages += 1
         pages.offsets[n] = w
         content[w] = words[place]
         content[w + 1] = sessions.context[s]

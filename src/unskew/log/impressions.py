@@ -150,10 +150,13 @@ class Impressions:
         """
         from unskew.log.arrays import impressions_from_arrays
 
+        columns = {
+            "click": click, "session": session, "query": query, "position": position,
+            "doc": doc, "weight": weight, "context": context,
+        }  # fmt: skip
         return impressions_from_arrays(
-            X, click, session=session, query=query, position=position, doc=doc, weight=weight,
-            context=context, feature_names=feature_names, categorical=categorical,
-        )  # fmt: skip
+            X, columns, feature_names=feature_names, categorical=categorical
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as a folder of Parquet files, atomically; `unskew.load` reads it back."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,26 +47,26 @@ class Inspection:
 
     source: str
     rows: int
-    sessions: int
-    queries: int
-    documents: int
-    versions: int
-    pages: int
-    patterns: int
-    clicks: int
-    ctr: float | None
-    times_smaller: float
-    sessions_without_clicks: int
-    documents_without_features: int
-    documents_at_several_positions: int
-    features: int
-    categorical_features: int
-    contexts: list[Any]
-    highest_grade: int
-    oddities: dict[str, int]
     left_out: int
     problems: list[FoundProblem]
-    positions: list[PositionClicks]
+    sessions: int = 0
+    queries: int = 0
+    documents: int = 0
+    versions: int = 0
+    pages: int = 0
+    patterns: int = 0
+    clicks: int = 0
+    ctr: float | None = None
+    times_smaller: float = 0
+    sessions_without_clicks: int = 0
+    documents_without_features: int = 0
+    documents_at_several_positions: int = 0
+    features: int = 0
+    categorical_features: int = 0
+    contexts: list[Any] = field(default_factory=list)
+    highest_grade: int = 0
+    oddities: dict[str, int] = field(default_factory=dict)
+    positions: list[PositionClicks] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain lists and dictionaries, ready for JSON."""
@@ -94,19 +94,8 @@ def _inspection(found: LogReading) -> Inspection:
         rows=found.n_rows,
         left_out=found.n_left_out,
         problems=problems,
-        **(_nothing() if data is None else _contents(data)),
+        **({} if data is None else _contents(data)),
     )
-
-
-def _nothing() -> dict[str, Any]:
-    """The contents of a log without a valid session."""
-    empty: dict[str, Any] = {"ctr": None, "contexts": [], "oddities": {}, "positions": []}
-    counts = (
-        "sessions", "queries", "documents", "versions", "pages", "patterns", "clicks",
-        "times_smaller", "sessions_without_clicks", "documents_without_features",
-        "documents_at_several_positions", "features", "categorical_features", "highest_grade",
-    )  # fmt: skip
-    return empty | dict.fromkeys(counts, 0)
 
 
 def _contents(data: Impressions) -> dict[str, Any]:

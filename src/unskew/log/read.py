@@ -22,7 +22,7 @@ from unskew.log.impressions import Impressions
 from unskew.log.keys import KeyCoder
 from unskew.log.labelled import LabelledData
 from unskew.log.letor import is_letor, read_letor
-from unskew.log.schema import RULES, Columns, Kind, Problem, resolve_columns
+from unskew.log.schema import Columns, Kind, Problem, resolve_columns
 from unskew.log.sessions import read_sessions
 from unskew.log.sources import SourceTable, TableLike, connect, open_table
 
@@ -213,7 +213,7 @@ def _problem(
     features: Sequence[str],
 ) -> Problem:
     """One kind of problem with its first row as an example."""
-    role = RULES[kind].role
+    role = kind.role
     shown = [columns.session]
     if role == "feature":
         shown += features

@@ -81,15 +81,19 @@ class _AscendingRuns:
         self._high: Any = None
         self._n_sessions = 0
 
-    def add(self, keys: Any) -> None:
+    def add(self, keys: pa.Array) -> None:
         """Take in the next sessions in their order; raises if they may have been seen before."""
         self._n_sessions += len(keys)
-        breaks = [0, *(np.flatnonzero(~_less(keys[:-1], keys[1:])) + 1).tolist(), len(keys)]
+        breaks = [
+            0,
+            *(np.flatnonzero(np.asarray(pc.greater_equal(keys[:-1], keys[1:]))) + 1).tolist(),
+            len(keys),
+        ]
         runs = len(self._closed) + len(breaks) - 2
         if runs > self.MANY_RUNS and self._n_sessions < runs * self.SHORT_RUN:
             raise _OrderIsAnother
         for begin, end in pairwise(breaks):
-            low, high = _scalar(keys[begin]), _scalar(keys[end - 1])
+            low, high = keys[begin].as_py(), keys[end - 1].as_py()
             if self._low is not None and low > self._high:
                 self._high = high
             else:
@@ -160,12 +164,13 @@ class _SessionStream:
     def _session_starts(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """Where sessions begin in this batch, proving on the way that none comes back."""
         session = batch.column("session")
-        keys = _comparable(session)
+        # A null is reported later; until then it is a session like any other.
+        keys = session.fill_null(0 if pa.types.is_integer(session.type) else "")
         starts = np.flatnonzero(_differs(keys[1:], keys[:-1])) + 1
         if self.last is None or _differs(keys[:1], self.last)[0]:
             starts = np.concatenate(([0], starts))
         if len(starts) and self.order is SessionOrder.ASCENDING_RUNS:
-            self.runs.add(keys.take(starts))
+            self.runs.add(keys.take(pa.array(starts)))
         elif len(starts) and self.order is SessionOrder.SIDE_BY_SIDE:
             self._mark_seen(np.asarray(batch.column("seen").take(pa.array(starts))))
         self.last = keys[-1:]
@@ -191,20 +196,5 @@ class _SessionStream:
         self.coder.add(batch, starts, matrix, row)
 
 
-def _comparable(session: pa.Array) -> Any:
-    """Sessions in a form that compares row by row: an integer array, or Arrow text."""
-    if pa.types.is_integer(session.type):
-        return np.asarray(session.fill_null(0) if session.null_count else session)
-    return session.fill_null("") if session.null_count else session
-
-
-def _differs(a: Any, b: Any) -> npt.NDArray[np.bool_]:
-    return a != b if isinstance(a, np.ndarray) else np.asarray(pc.not_equal(a, b))
-
-
-def _less(a: Any, b: Any) -> npt.NDArray[np.bool_]:
-    return a < b if isinstance(a, np.ndarray) else np.asarray(pc.less(a, b))
-
-
-def _scalar(key: Any) -> Any:
-    return key.as_py() if isinstance(key, pa.Scalar) else key
+def _differs(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.not_equal(a, b))

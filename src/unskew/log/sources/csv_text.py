@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import replace
 
 import duckdb
 
 from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
-from unskew.log.sources.table import (
-    SourceTable,
-    engine_message,
-    literal,
-    quoted,
-    scanner,
-    view,
-)
+from unskew.log.sources.table import SourceTable, engine_errors, literal, opened, quoted
 
 __all__ = ["CSV"]
 
@@ -39,22 +32,17 @@ def _open(request: Request) -> SourceTable:
     )
     listed = ", ".join(literal(file) for file in files)
     raw = f"read_csv([{listed}], {options})"
-    view(connection, name, raw)
-    table = SourceTable(
-        name=name,
-        columns=dict.fromkeys(names, "VARCHAR"),
-        run=scanner(connection),
-        from_text=True,
-        files=() if len(files) == 1 else _csv_rows(files, options, connection),
-    )
+    table = opened(connection, name, raw, from_text=True)
     numeric = _numeric_columns(
         table, [column for column in names if column not in request.text_columns]
     )
-    if not numeric:
+    if numeric:
+        replaced = ", ".join(f"CAST({quoted(c)} AS DOUBLE) AS {quoted(c)}" for c in numeric)
+        expression = f"(SELECT * REPLACE ({replaced}) FROM {raw})"
+        table = opened(connection, name, expression, from_text=True)
+    if len(files) == 1:
         return table
-    replaced = ", ".join(f"CAST({quoted(c)} AS DOUBLE) AS {quoted(c)}" for c in numeric)
-    columns = view(connection, name, f"(SELECT * REPLACE ({replaced}) FROM {raw})")
-    return dataclasses.replace(table, columns=columns)
+    return replace(table, files=_csv_rows(files, options, connection))
 
 
 def _numeric_columns(table: SourceTable, candidates: Sequence[str]) -> list[str]:
@@ -70,14 +58,12 @@ def _numeric_columns(table: SourceTable, candidates: Sequence[str]) -> list[str]
 
 def _header(file: str, connection: duckdb.DuckDBPyConnection) -> str:
     """The first line of a text file, compressed or not."""
-    try:
+    with engine_errors(file):
         line = connection.execute(
             "SELECT line FROM read_csv(?, columns={'line': 'VARCHAR'}, delim='\x01', quote='', "
             "escape='', header=false, auto_detect=false) LIMIT 1",
             [file],
         ).fetchone()
-    except duckdb.Error as error:
-        raise DataError(engine_message(file, error)) from error
     if line is None or not line[0]:
         raise DataError(f"{file}: the file is empty; a header line with column names is needed")
     return str(line[0])
@@ -89,10 +75,8 @@ def _csv_rows(
     counts = []
     for file in files:
         sql = f"SELECT count(*) FROM read_csv([{literal(file)}], {options})"
-        try:
+        with engine_errors(file):
             counts.append((file, int(connection.sql(sql).fetchall()[0][0])))
-        except duckdb.Error as error:
-            raise DataError(engine_message(file, error)) from error
     return tuple(counts)
 
 

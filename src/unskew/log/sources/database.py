@@ -6,7 +6,7 @@ import duckdb
 
 from unskew.errors import DataError, UsageError
 from unskew.log.sources.kind import Request, SourceKind
-from unskew.log.sources.table import SourceTable, first_line, literal, quoted, scanner, view
+from unskew.log.sources.table import SourceTable, first_line, literal, opened, quoted
 
 __all__ = ["DATABASE"]
 
@@ -33,8 +33,7 @@ def _open(request: Request) -> SourceTable:
         raise UsageError(f"{file}: {wanted}; it has {sorted(names) or 'none'}")
     schema, name = names[table]
     shown = f"{file}, table {table!r}"
-    columns = view(connection, shown, f"source.{quoted(schema)}.{quoted(name)}")
-    return SourceTable(name=shown, columns=columns, run=scanner(connection))
+    return opened(connection, shown, f"source.{quoted(schema)}.{quoted(name)}")
 
 
 DATABASE = SourceKind("database", _open, endings=(".duckdb", ".ddb", ".db"), in_folders=False)

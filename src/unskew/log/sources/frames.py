@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
-from unskew.log.sources.table import SourceTable, dictionaries, first_line, scanner, view
+from unskew.log.sources.table import SourceTable, dictionaries, first_line, opened
 
 __all__ = ["FRAMES"]
 
@@ -36,13 +36,8 @@ def _open(request: Request) -> SourceTable:
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"{name}: cannot be read as a table ({first_line(error)})") from error
     connection.register("unskew_frame", arrow)
-    return SourceTable(
-        name=name,
-        columns=view(connection, name, "unskew_frame"),
-        run=scanner(connection),
-        categorical=dictionaries(arrow.schema),
-        n_rows=arrow.num_rows,
-    )
+    known = {"categorical": dictionaries(arrow.schema), "n_rows": arrow.num_rows}
+    return opened(connection, name, "unskew_frame", **known)
 
 
 FRAMES = SourceKind(

@@ -7,14 +7,7 @@ import pyarrow.parquet as pq
 
 from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
-from unskew.log.sources.table import (
-    SourceTable,
-    dictionaries,
-    first_line,
-    literal,
-    scanner,
-    view,
-)
+from unskew.log.sources.table import SourceTable, dictionaries, first_line, literal, opened
 
 __all__ = ["PARQUET"]
 
@@ -39,10 +32,10 @@ def _open(request: Request) -> SourceTable:
     expression = (
         f"read_parquet([{listed}], union_by_name={str(not alike).lower()}, hive_partitioning=false)"
     )
-    return SourceTable(
-        name=request.name,
-        columns=view(request.connection, request.name, expression),
-        run=scanner(request.connection),
+    return opened(
+        request.connection,
+        request.name,
+        expression,
         categorical=dictionaries(schemas[0]),
         n_rows=sum(n for _, n in rows),
         files=tuple(rows),

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import duckdb
 import pyarrow as pa
 
-from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
-from unskew.log.sources.table import (
-    SourceTable,
-    dictionaries,
-    engine_message,
-    scanner,
-    view,
-)
+from unskew.log.sources.table import SourceTable, dictionaries, engine_errors, opened
 
 __all__ = ["STREAM"]
 
@@ -24,17 +16,11 @@ def _open(request: Request) -> SourceTable:
     name = f"{request.name} (Arrow stream)"
     connection.register("unskew_stream", stream)
     try:
-        connection.execute("CREATE OR REPLACE TEMP TABLE unskew_spooled AS FROM unskew_stream")
-    except (duckdb.Error, pa.ArrowException) as error:
-        raise DataError(engine_message(name, error)) from error
+        with engine_errors(name):
+            connection.execute("CREATE OR REPLACE TEMP TABLE unskew_spooled AS FROM unskew_stream")
     finally:
         connection.unregister("unskew_stream")
-    return SourceTable(
-        name=name,
-        columns=view(connection, name, "unskew_spooled"),
-        run=scanner(connection),
-        categorical=dictionaries(stream.schema),
-    )
+    return opened(connection, name, "unskew_spooled", categorical=dictionaries(stream.schema))
 
 
 STREAM = SourceKind(

@@ -20,12 +20,11 @@ __all__ = [
     "SourceTable",
     "connect",
     "dictionaries",
-    "engine_message",
+    "engine_errors",
     "first_line",
     "literal",
+    "opened",
     "quoted",
-    "scanner",
-    "view",
 ]
 
 BATCH_ROWS = 2**18
@@ -82,10 +81,8 @@ class SourceTable:
         return self._run(f"SELECT {select} FROM {VIEW} {tail}")
 
     def _run(self, sql: str) -> Iterator[pa.RecordBatch]:
-        try:
+        with engine_errors(self.name):
             yield from self.run(sql)
-        except (duckdb.Error, pa.ArrowException) as error:
-            raise DataError(engine_message(self.name, error)) from error
 
     def one(self, select: str, tail: str = "") -> dict[str, Any]:
         """The first row of a query, as a dictionary; empty if there is none."""
@@ -142,24 +139,31 @@ def connect(
             connection.close()
 
 
-def scanner(connection: duckdb.DuckDBPyConnection) -> Callable[[str], pa.RecordBatchReader]:
-    """What runs a query on a connection and gives batches of its rows."""
-    return lambda sql: connection.sql(sql).to_arrow_reader(BATCH_ROWS)
-
-
-def view(connection: duckdb.DuckDBPyConnection, name: str, expression: str) -> dict[str, str]:
-    """Create the view that scans use and return its columns."""
-    try:
+def opened(
+    connection: duckdb.DuckDBPyConnection, name: str, expression: str, **known: Any
+) -> SourceTable:
+    """The table that an SQL expression gives, with what else is known of it."""
+    with engine_errors(name):
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS SELECT * FROM {expression}")
         relation = connection.sql(f"SELECT * FROM {VIEW}")
-        return dict(zip(relation.columns, map(str, relation.types), strict=True))
-    except duckdb.Error as error:
-        raise DataError(engine_message(name, error)) from error
+        columns = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    return SourceTable(
+        name, columns, lambda sql: connection.sql(sql).to_arrow_reader(BATCH_ROWS), **known
+    )
 
 
 def dictionaries(schema: pa.Schema) -> frozenset[str]:
     """The columns that an Arrow schema declares categorical."""
     return frozenset(f.name for f in schema if pa.types.is_dictionary(f.type))
+
+
+@contextmanager
+def engine_errors(name: str) -> Iterator[None]:
+    """Raise errors of DuckDB and Arrow as a `DataError` that names the source."""
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise DataError(_engine_message(name, error)) from error
 
 
 def first_line(error: BaseException) -> str:
@@ -168,7 +172,7 @@ def first_line(error: BaseException) -> str:
     return lines[0][:300]
 
 
-def engine_message(name: str, error: BaseException) -> str:
+def _engine_message(name: str, error: BaseException) -> str:
     """An error of DuckDB in terms of the file: the line where it is known, and a remedy."""
     text = str(error)
     line = re.search(r"CSV Error on Line: (\d+)", text)
