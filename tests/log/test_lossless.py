@@ -14,9 +14,12 @@ from rows import Row, as_table, logs, sessions_in, sessions_of
 
 import unskew
 from unskew.log import compact
+from unskew.log.columns import FeatureColumns
 from unskew.log.compact import Compactor, SessionBatch
 from unskew.log.keys import KeyCoder
-from unskew.log.sessions import SessionOrder
+from unskew.log.schema import Columns, resolve_columns
+from unskew.log.sessions import SessionOrder, read_sessions
+from unskew.log.sources import connect, open_table
 
 
 @settings(deadline=None, max_examples=60)
@@ -120,7 +123,12 @@ def test_every_way_of_scanning_gives_the_same(
     if order is SessionOrder.SORTED_BY_US:
         mixed = [mixed[k] for k in rng.permutation(len(mixed))]
     monkeypatch.setattr("unskew.log.sources.table.BATCH_ROWS", 100)
-    assert unskew.read_log(as_table(mixed)).equals(expected)
+    with connect() as connection:
+        table = open_table(as_table(mixed), connection, what="the log")
+        columns = resolve_columns(Columns(), table.columns, table.name)
+        coder, found = read_sessions(table, columns, FeatureColumns())
+    assert found is order
+    assert coder.impressions().equals(expected)
 
 
 def test_a_session_longer_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:

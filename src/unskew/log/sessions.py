@@ -84,11 +84,8 @@ class _AscendingRuns:
     def add(self, keys: pa.Array) -> None:
         """Take in the next sessions in their order; raises if they may have been seen before."""
         self._n_sessions += len(keys)
-        breaks = [
-            0,
-            *(np.flatnonzero(np.asarray(pc.greater_equal(keys[:-1], keys[1:]))) + 1).tolist(),
-            len(keys),
-        ]
+        falls = np.flatnonzero(np.asarray(pc.greater_equal(keys[:-1], keys[1:]))) + 1
+        breaks = [0, *falls.tolist(), len(keys)]
         runs = len(self._closed) + len(breaks) - 2
         if runs > self.MANY_RUNS and self._n_sessions < runs * self.SHORT_RUN:
             raise _OrderIsAnother
