@@ -281,6 +281,7 @@ def test_a_csv_header_with_a_name_twice(tmp_path: Path) -> None:
         ("nowhere.parquet", "there is no such file"),
         ("no/folder/clicks.csv", "there is no folder 'no/folder' either"),
         ("*.parquet", "no file matches"),
+        (".", r"the folder holds no file that ends in \.parquet"),
     ],
 )
 def test_a_path_that_is_not_there(

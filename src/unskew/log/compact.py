@@ -106,7 +106,7 @@ class _Records:
         return found[: split_records(self.words, found)]
 
 
-class _FeatureRows:
+class _Versions:
     """Distinct (query, doc, feature values)."""
 
     def __init__(self, n_features: int, dtype: npt.DTypeLike) -> None:
@@ -144,7 +144,7 @@ class Compactor:
         self._feature_names = tuple(feature_names)
         self._check_docs = check_docs
         self._mask = hash_mask
-        self._rows = _FeatureRows(len(feature_names), feature_dtype)
+        self._rows = _Versions(len(feature_names), feature_dtype)
         self._pages = _Records()
         self._n_pages = 0
         self._patterns = _Records()
@@ -226,13 +226,13 @@ class Compactor:
     def _page_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """The pages in order of first appearance: query, offsets, positions and tokens."""
         words, places = self._pages.words, self._pages.places()
-        none = np.empty(0, dtype=np.int64)
-        query = np.empty(len(places), dtype=np.int64)
-        offsets = np.zeros(len(places) + 1, dtype=np.int64)
-        n = split_pages(words, places, query, offsets, none, none)
-        position, token = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-        split_pages(words, places, query, offsets, position, token)
-        return query, offsets, position, token
+        # A record is a query and a mark, then the tokens, and the positions where they are explicit.
+        content = words[places + 1] - 2
+        explicit = words[places + HEAD + 1] > 0
+        offsets = np.concatenate(([0], np.cumsum(np.where(explicit, content // 2, content))))
+        position, token = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
+        split_pages(words, places, offsets, position, token)
+        return words[places + HEAD], offsets, position, token
 
     def _documents(
         self,

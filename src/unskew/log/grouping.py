@@ -232,26 +232,16 @@ def encode_patterns(sessions, pages, places, words, n_pages, check_docs, problem
 
 
 @njit(cache=True, nogil=True)
-def split_pages(words, places, query, offsets, position, token):  # type: ignore[no-untyped-def]
-    """Take the page records at ``places`` apart; returns the number of entries.
-
-    With no room in ``token`` it only counts.
-    """
-    n = 0
+def split_pages(words, places, offsets, position, token):  # type: ignore[no-untyped-def]
+    """Write the positions and tokens of the page records at ``places``."""
     for k in range(len(places)):
-        place = places[k] + HEAD
-        size = words[place - 1] - 2
-        explicit = words[place + 1] > 0
-        if explicit:
-            size //= 2
-        if len(token):
-            query[k] = words[place]
-            for i in range(size):
-                position[n + i] = words[place + 2 + i] if explicit else i + 1
-                token[n + i] = words[place + 2 + i + (size if explicit else 0)]
-        n += size
-        offsets[k + 1] = n
-    return n
+        start = places[k] + HEAD + 2
+        explicit = words[start - 1] > 0
+        n = offsets[k]
+        size = offsets[k + 1] - n
+        for i in range(size):
+            position[n + i] = words[start + i] if explicit else i + 1
+            token[n + i] = words[start + i + (size if explicit else 0)]
 
 
 @njit(cache=True, nogil=True)

@@ -33,7 +33,7 @@ def _expand(path: str, kinds: Sequence[SourceKind]) -> list[str]:
         ]
         files = sorted(str(p) for p in inside if str(p).endswith(endings))
         if not files:
-            raise DataError(f"{path}: the folder holds no Parquet or CSV file")
+            raise DataError(f"{path}: the folder holds no file that ends in {', '.join(endings)}")
         return files
     if Path(path).exists():
         return [path]
