@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shown import Shown, log_of
-from unskew.bias.cells import Cells, document_of_version, shown_by_position
+from unskew.bias.cells import Cells, shown_by_position
 from unskew.log.impressions import Impressions
 
 
@@ -50,6 +50,6 @@ def test_feature_versions_can_be_one_document():
         np.array([[1.0], [5.0], [2.0], [5.0]]), [1, 0, 0, 1],
         session=[1, 1, 2, 2], query=[1, 1, 1, 1], doc=["a", "b", "a", "b"], position=[1, 2, 1, 2],
     )  # fmt: skip
-    assert document_of_version(data).tolist() == [0, 0, 1]
+    assert data.documents.number.tolist() == [0, 0, 1]
     assert Cells.of(data).impressions.tolist() == [1.0, 1.0, 2.0]
     assert Cells.of(data, by_version=False).impressions.tolist() == [2.0, 2.0]

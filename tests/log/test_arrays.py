@@ -14,7 +14,7 @@ from rows import Row, as_columns, as_table, logs, sessions_in
 
 import unskew
 from unskew import DataError, Impressions, UsageError
-from unskew.log.arrays import features_from
+from unskew.log.matrix import features_from
 
 
 @settings(deadline=None, max_examples=30)

@@ -12,8 +12,8 @@ import pytest
 
 import unskew
 from unskew import DataError, UsageError
-from unskew.log.examine import LogOptions, examine_log
-from unskew.log.schema import RULES, Kind
+from unskew.log.read import LogOptions, read_with_problems
+from unskew.log.schema import Kind
 
 GOOD: dict[str, list[Any]] = {
     "session": [1, 1, 1, 2, 2, 3],
@@ -65,7 +65,7 @@ def test_a_wrong_value(column: str, value: Any, message: str, kind: str, tmp_pat
     place = rf"clicks\.parquet, row 3 \({session}{column} {value!r}\): column '{column}'"
     with pytest.raises(DataError, match=rf"{place} {message}(?s:.*)Remedy: "):
         unskew.read_log(file)
-    found = examine_log(file, LogOptions())
+    found = read_with_problems(file, LogOptions())
     assert [problem.kind.name.lower() for problem in found.problems] == [kind]
 
 
@@ -114,6 +114,12 @@ def test_a_misnamed_column(tmp_path: Path) -> None:
         unskew.read_log(written(log, tmp_path))
 
 
+def test_a_column_like_no_other(tmp_path: Path) -> None:
+    """Without a similar name the sentence still ends before the columns are listed."""
+    with pytest.raises(DataError, match=r"no column 'zzz'\. The columns are 'session', "):
+        unskew.read_log(written(GOOD, tmp_path), session="zzz")
+
+
 def test_a_column_with_two_roles(tmp_path: Path) -> None:
     """One column cannot be document and query at once, but a session may be its own query."""
     file = written(GOOD, tmp_path)
@@ -136,7 +142,7 @@ def test_wrong_weights(values: list[float], kind: str, message: str, tmp_path: P
     file = written(GOOD | {"weight": values}, tmp_path)
     with pytest.raises(DataError, match=message):
         unskew.read_log(file)
-    assert examine_log(file, LogOptions()).problems[0].kind.name.lower() == kind
+    assert read_with_problems(file, LogOptions()).problems[0].kind.name.lower() == kind
 
 
 def test_two_contexts_in_a_session(tmp_path: Path) -> None:
@@ -275,6 +281,7 @@ def test_a_csv_header_with_a_name_twice(tmp_path: Path) -> None:
         ("nowhere.parquet", "there is no such file"),
         ("no/folder/clicks.csv", "there is no folder 'no/folder' either"),
         ("*.parquet", "no file matches"),
+        (".", r"the folder holds no file that ends in \.parquet"),
     ],
 )
 def test_a_path_that_is_not_there(
@@ -307,7 +314,7 @@ def test_every_problem_is_listed() -> None:
     for row in bad:
         for name, value in zip(log, row, strict=True):
             log[name].append(value)
-    found = examine_log(pa.table(log), LogOptions())
+    found = read_with_problems(pa.table(log), LogOptions())
     counts = {problem.kind.name: problem.count for problem in found.problems}
     assert counts == {"CLICK_NOT_GRADE": 1, "POSITION_BELOW_ONE": 2, "NULL_QUERY": 1}
     assert (found.n_sessions, found.n_left_out) == (6, 3)
@@ -317,7 +324,8 @@ def test_every_problem_is_listed() -> None:
 
 def test_every_kind_has_a_rule() -> None:
     """No kind of problem is without its sentence and remedy."""
-    assert set(RULES) == set(Kind)
+    assert [int(kind) for kind in Kind] == list(range(len(Kind)))
+    assert all(kind.unit and kind.wrong and kind.remedy for kind in Kind)
 
 
 def test_odd_but_legal() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from rows import Row, as_table
 
 import unskew
-from unskew.log.examine import LogOptions
 from unskew.log.inspection import inspect_impressions, inspect_log, wilson_interval
+from unskew.log.read import LogOptions
 from unskew.log.read_ahead import read_ahead
 
 ROWS = [
@@ -109,3 +112,13 @@ def test_reading_ahead_keeps_order_and_errors() -> None:
     items = read_ahead(iter(range(1000)), depth=2)
     assert next(items) == 0
     items.close()  # type: ignore[attr-defined]
+
+
+def test_inspecting_loads_no_model_library() -> None:
+    """What reads a log does not import the libraries that only training or labels need."""
+    listing = "import sys, unskew.log.inspection; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", listing], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert "numba" in loaded
+    assert not {"lightgbm", "sklearn", "scipy.sparse", "scipy.stats"} & set(loaded)

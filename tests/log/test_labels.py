@@ -12,6 +12,7 @@ import pytest
 
 import unskew
 from unskew import DataError, Features, LabelledData, UsageError
+from unskew.log.letor import is_letor
 
 LETOR = """\
 2 qid:10 1:0.5 3:1.25 #docid = GX1 inc = 1
@@ -146,3 +147,10 @@ def test_mq2008(real_data: Path) -> None:
     assert sum(len(part) for part in parts) == 15_211
     assert {part.features.n_features for part in parts} == {46}
     assert str(parts[0].doc[0]).startswith("GX")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "b.LIBSVM", "c.svm.gz", "d.dat.bz2", "e.letor"])
+def test_letor_text_by_name(name: str) -> None:
+    """LETOR text is told by the ending of its name, compressed or not."""
+    assert is_letor(Path(name))
+    assert not is_letor(name + ".parquet")

@@ -14,9 +14,12 @@ from rows import Row, as_table, logs, sessions_in, sessions_of
 
 import unskew
 from unskew.log import compact
-from unskew.log.compact import Batch, Compactor
+from unskew.log.columns import FeatureColumns
+from unskew.log.compact import Compactor, SessionBatch
 from unskew.log.keys import KeyCoder
-from unskew.log.scan import _Order
+from unskew.log.schema import Columns, resolve_columns
+from unskew.log.sessions import SessionOrder, read_sessions
+from unskew.log.sources import connect, open_table
 
 
 @settings(deadline=None, max_examples=60)
@@ -46,7 +49,7 @@ def test_a_hash_collision_never_merges(rows: list[Row], bits: int) -> None:
     starts = [0, *(k for k in range(1, len(rows)) if session[k] != session[k - 1]), len(rows)]
     compactor = Compactor(hash_mask=np.uint64(2**bits - 1))
     compactor.add(
-        Batch(
+        SessionBatch(
             starts=np.array(starts),
             position=np.array([row.position for row in rows]),
             grade=np.array([row.click for row in rows]),
@@ -64,7 +67,7 @@ def test_versions_never_merge_under_collision() -> None:
     values = np.random.default_rng(0).integers(0, 3, size=(200, 3)).astype(np.float64)
     compactor = Compactor(feature_names=("a", "b", "c"), hash_mask=np.uint64(0), check_docs=False)
     compactor.add(
-        Batch(
+        SessionBatch(
             starts=np.arange(0, 201, 2),
             query=np.zeros(200, dtype=np.int64),
             doc=np.zeros(200, dtype=np.int64),
@@ -101,9 +104,9 @@ def test_the_yandex_log(real_data: Path) -> None:
     assert sessions_in(data) == sessions_of(rows)
 
 
-@pytest.mark.parametrize("order", list(_Order))
+@pytest.mark.parametrize("order", list(SessionOrder))
 def test_every_way_of_scanning_gives_the_same(
-    order: _Order, monkeypatch: pytest.MonkeyPatch
+    order: SessionOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ascending sessions, sessions in any order and a log that had to be sorted agree."""
     rng = np.random.default_rng(1)
@@ -114,18 +117,23 @@ def test_every_way_of_scanning_gives_the_same(
     ]
     expected = unskew.read_log(as_table(rows))
     blocks = [rows[k : k + 4] for k in range(0, len(rows), 4)]
-    if order is not _Order.ASCENDING_RUNS:
+    if order is not SessionOrder.ASCENDING_RUNS:
         blocks = [blocks[k] for k in rng.permutation(len(blocks))]
     mixed = [row for block in blocks for row in block]
-    if order is _Order.SORTED_BY_US:
+    if order is SessionOrder.SORTED_BY_US:
         mixed = [mixed[k] for k in rng.permutation(len(mixed))]
-    monkeypatch.setattr("unskew.log.sources.BATCH_ROWS", 100)
-    assert unskew.read_log(as_table(mixed)).equals(expected)
+    monkeypatch.setattr("unskew.log.sources.table.BATCH_ROWS", 100)
+    with connect() as connection:
+        table = open_table(as_table(mixed), connection, what="the log")
+        columns = resolve_columns(Columns(), table.columns, table.name)
+        coder, found = read_sessions(table, columns, FeatureColumns())
+    assert found is order
+    assert coder.impressions().equals(expected)
 
 
 def test_a_session_longer_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of any length survives, even one that spans several batches of the scan."""
-    monkeypatch.setattr("unskew.log.sources.BATCH_ROWS", 64)
+    monkeypatch.setattr("unskew.log.sources.table.BATCH_ROWS", 64)
     n = 6_000
     rows = [Row(0, "q", doc, doc + 1, int(doc == 4_999)) for doc in range(n)]
     rows += [Row(1, "q", doc, doc + 1, int(doc == 0)) for doc in range(3)]
@@ -136,7 +144,7 @@ def test_a_session_longer_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tables_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many batches with many distinct pages: hash tables grow and keep everything."""
-    monkeypatch.setattr("unskew.log.sources.BATCH_ROWS", 500)
+    monkeypatch.setattr("unskew.log.sources.table.BATCH_ROWS", 500)
     rng = np.random.default_rng(2)
     rows = [
         Row(s, int(rng.integers(50)), int(doc), position, int(rng.random() < 0.4))

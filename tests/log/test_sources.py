@@ -19,6 +19,9 @@ from rows import sessions_in
 
 import unskew
 from unskew import DataError, UsageError
+from unskew.log import sources
+from unskew.log.sources.kind import Request, SourceKind
+from unskew.log.sources.table import SourceTable, opened
 
 N = 60
 LOG = pa.table(
@@ -292,3 +295,20 @@ def test_the_expedia_log(real_data: Path) -> None:
     assert int((data.patterns.grade == 2).sum()) == 971
     assert data.in_context(1).n_sessions == 456
     assert np.isnan(data.features.values).any()
+
+
+def test_a_new_kind_of_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One entry of the registry makes a kind of file known to reading, folders and messages."""
+
+    def open_feather(request: Request) -> SourceTable:
+        table = pa.concat_tables([pa.ipc.open_file(file).read_all() for file in request.source])
+        request.connection.register("unskew_feather", table)
+        return opened(request.connection, request.name, "unskew_feather")
+
+    kind = SourceKind("feather", open_feather, endings=(".feather",))
+    monkeypatch.setattr(sources, "KINDS", (*sources.KINDS, kind))
+    with pa.ipc.new_file(tmp_path / "clicks.feather", LOG.schema) as writer:
+        writer.write_table(LOG)
+    assert unskew.read_log(tmp_path).equals(unskew.read_log(LOG))
+    with pytest.raises(UsageError, match=r"known endings are .*\.feather"):
+        unskew.read_log(__file__)

@@ -7,17 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unskew.log.counts import count_statistics
+from unskew.log.counts import count_statistics, sums
 from unskew.log.impressions import Impressions
 
-__all__ = [
-    "Cells",
-    "PositionCounts",
-    "document_of_version",
-    "position_index",
-    "shown_by_position",
-    "sums",
-]
+__all__ = ["Cells", "PositionCounts", "position_index", "shown_by_position"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -65,7 +58,7 @@ class Cells:
         document = data.pages.document.astype(np.int64)
         if by_version:
             return cls.of_groups(data, document, len(data.documents), n)
-        return cls.of_groups(data, document_of_version(data)[document], data.n_documents, n)
+        return cls.of_groups(data, data.documents.number[document], data.n_documents, n)
 
     @classmethod
     def of_groups(cls, data: Impressions, group: IntArray, n_groups: int, n: int) -> Cells:
@@ -112,15 +105,3 @@ def shown_by_position(data: Impressions, n_positions: int | None = None) -> Posi
 def position_index(data: Impressions, n_positions: int) -> IntArray:
     """The position of every entry of the pages, from 0; those beyond the last share it."""
     return np.minimum(data.pages.position.astype(np.int64), n_positions) - 1
-
-
-def document_of_version(data: Impressions) -> IntArray:
-    """For each document row a number that the feature versions of a document share."""
-    query, doc = data.documents.query, data.documents.doc
-    new = np.concatenate(([True], (query[1:] != query[:-1]) | (doc[1:] != doc[:-1])))
-    return np.cumsum(new) - 1
-
-
-def sums(index: IntArray, weights: FloatArray, n: int) -> FloatArray:
-    """The sum of the weights of each index from 0 to ``n`` (excluded)."""
-    return np.bincount(index, weights=weights, minlength=n).astype(np.float64)

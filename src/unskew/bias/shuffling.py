@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unskew.bias.cells import document_of_version
 from unskew.log.impressions import Impressions
 
 __all__ = ["Shuffling", "shuffling_of"]
@@ -65,7 +64,7 @@ def shuffling_of(data: Impressions) -> Shuffling:
     length = np.repeat(length, length)
     x = slot - (length - 1) / 2
     n = np.repeat(sessions, np.diff(pages.offsets))
-    document = document_of_version(data)[pages.document]
+    document = data.documents.number[pages.document]
     group, first = _groups(document, length)
     seen = np.bincount(group, weights=n)
     total, squares = np.bincount(group, weights=n * x), np.bincount(group, weights=n * x**2)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from unskew.log.examine import LogOptions
     from unskew.log.impressions import Impressions
+    from unskew.log.read import LogOptions
 
 __all__ = [
     "Categorical",
@@ -98,7 +98,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
 
 def log_options(given: dict[str, Any]) -> LogOptions:
     """The options of `read_log` from a command's local variables."""
-    from unskew.log.examine import LogOptions
+    from unskew.log.read import LogOptions
     from unskew.log.schema import Columns
 
     roles = ("session", "query", "doc", "position", "click", "weight", "context", "time")
@@ -125,12 +125,12 @@ def is_saved(log: str) -> bool:
 def open_log(log: str, given: dict[str, Any]) -> Impressions:
     """The Impressions of a raw log, or those that a folder holds."""
     from unskew.errors import DataError
-    from unskew.log.examine import examine_log
+    from unskew.log.read import read_with_problems
     from unskew.log.saved import load
 
     if is_saved(log):
         return load(log)
-    found = examine_log(log, log_options(given))
+    found = read_with_problems(log, log_options(given))
     if found.problems or found.impressions is None:
         more = len(found.problems) - 1
         hint = f" ({more} more kinds of problems: unskew inspect lists them)" if more else ""

@@ -131,8 +131,9 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
 def _held_out(path: str, given: dict[str, Any]) -> Any:
     """Labels are text with qid; anything else is a log, read like the one to train on."""
     from unskew import read_labels
+    from unskew.log.letor import is_letor
 
-    if path.removesuffix(".gz").endswith((".txt", ".letor", ".svm", ".svmlight", ".dat")):
+    if is_letor(path):
         return read_labels(path)
     return o.open_log(path, given)
 

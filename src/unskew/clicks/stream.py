@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from unskew.mixing import GOLDEN, mix
+
 __all__ = ["Streams", "open_stream", "stream_key", "uniform"]
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_S11 = np.uint64(11)
 _UNIT = 1.0 / (1 << 53)
 
 
@@ -29,23 +28,15 @@ class Streams(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def mix(x):  # type: ignore[no-untyped-def]
-    """SplitMix64's finaliser: a bijection of 64-bit numbers in which every bit matters."""
-    x = (x ^ (x >> _S30)) * _FIRST
-    x = (x ^ (x >> _S27)) * _SECOND
-    return x ^ (x >> _S31)
-
-
-@njit(cache=True, nogil=True)
 def open_stream(key, session):  # type: ignore[no-untyped-def]
     """The state in which the stream of a session begins."""
-    return mix(key ^ mix(np.uint64(session) * _STEP + _STEP))
+    return mix(key ^ mix(np.uint64(session) * GOLDEN + GOLDEN))
 
 
 @njit(cache=True, nogil=True)
 def uniform(state):  # type: ignore[no-untyped-def]
     """The next state and a uniform number in [0, 1) with 53 random bits."""
-    state = state + _STEP
+    state = state + GOLDEN
     return state, np.float64(mix(state) >> _S11) * _UNIT
 
 

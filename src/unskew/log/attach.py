@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unskew.log.columns import FeatureColumns, choose_features, require_columns, select_sql
 from unskew.log.impressions import Impressions
-from unskew.log.keys import KeyCoder, decode_categories, match_keys
-from unskew.log.plan import FeaturePlan, feature_matrix, key_sql, plan_features
-from unskew.log.schema import Columns, Kind, Problem, missing_column
-from unskew.log.sources import Table, connect, open_table
+from unskew.log.keys import decode_categories, match_keys
+from unskew.log.schema import Columns, Kind, Problem
+from unskew.log.sources import SourceTable, connect, open_table
 from unskew.progress import progress_bar
 
 if TYPE_CHECKING:
-    from unskew.log.examine import LogOptions
+    from unskew.log.read import LogOptions
 
 __all__ = ["attach_features"]
 
@@ -34,17 +34,14 @@ def attach_features(
             what="the features table",
             text_columns=[columns.query, columns.doc],
         )
-        for role, name in (("query", columns.query), ("doc", columns.doc)):
-            if name not in table.columns:
-                raise missing_column(name, table.columns, table.name, option=role)
-        plan = plan_features(
+        require_columns(table, {"query": columns.query, "doc": columns.doc})
+        chosen = choose_features(
             table,
             taken=[columns.query, columns.doc],
-            names=None,
             categorical=options.categorical,
             ignore=[name for name in options.ignore if name in table.columns],
         )
-        join = _Join(data, table, plan)
+        join = _Join(data, table, chosen)
         join.run(columns, progress=options.progress)
         return join.result(), join.problems(columns)
 
@@ -52,24 +49,21 @@ def attach_features(
 class _Join:
     """One pass over the features table that fills the rows of a log's documents."""
 
-    def __init__(self, data: Impressions, table: Table, plan: FeaturePlan) -> None:
-        self.data, self.table, self.plan = data, table, plan
+    def __init__(self, data: Impressions, table: SourceTable, chosen: FeatureColumns) -> None:
+        self.data, self.table, self.chosen = data, table, chosen
         documents = data.documents
         self.docs, self.doc_rank = np.unique(documents.doc, return_inverse=True)
         # Sorted, because documents are sorted by query and doc.
         self.combined = documents.query.astype(np.int64) * len(self.docs) + self.doc_rank
-        self.values = np.full((len(documents), len(plan.names)), np.nan, dtype=plan.dtype)
+        self.values = np.full((len(documents), len(chosen.names)), np.nan, dtype=chosen.dtype)
         self.filled = np.zeros(len(documents), dtype=np.bool_)
-        self.coders = {name: KeyCoder() for name in plan.names if name in plan.categorical}
+        self.coders = chosen.coders()
         self.n_rows = 0
         self.found: dict[Kind, tuple[int, int]] = {}
 
     def run(self, columns: Columns, *, progress: bool) -> None:
-        select = [
-            key_sql(self.table, columns.query) + " AS query",
-            key_sql(self.table, columns.doc) + " AS doc",
-            *(f"{sql} AS f{k}" for k, sql in enumerate(self.plan.sql())),
-        ]
+        keys = {"query": columns.query, "doc": columns.doc}
+        select = select_sql(self.table, keys, {}, self.chosen)
         with progress_bar("Reading features", self.table.n_rows, show=progress) as advance:
             for batch in self.table.scan(", ".join(select)):
                 self._take(batch)
@@ -85,7 +79,7 @@ class _Join:
         at = np.minimum(np.searchsorted(self.combined, key), len(self.combined) - 1)
         rows = np.flatnonzero(self.combined[at] == key)
         at = at[rows]
-        matrix = feature_matrix(batch.take(pa.array(rows)), self.plan, self.coders)
+        matrix = self.chosen.matrix(batch.take(pa.array(rows)), self.coders)
         self._report(Kind.INFINITE_FEATURE, rows[np.isinf(matrix).any(axis=1)])
         # Within a batch the first row of a document counts, as it does between batches.
         _, first = np.unique(at, return_index=True)
@@ -101,7 +95,7 @@ class _Join:
             self.found[kind] = (count + len(rows), first)
 
     def result(self) -> Impressions:
-        features = decode_categories(self.values, self.plan.names, self.coders)
+        features = decode_categories(self.values, self.chosen.names, self.coders)
         return replace(self.data, documents=replace(self.data.documents, features=features))
 
     def problems(self, columns: Columns) -> list[Problem]:
@@ -118,12 +112,14 @@ class _Join:
         return problems
 
     def _problem(self, kind: Kind, count: int, row: int, columns: Columns) -> Problem:
-        shown = [columns.query, columns.doc, *self.plan.names]
+        shown = [columns.query, columns.doc, *self.chosen.names]
         example = self.table.first_row(f"unskew_row = {row}", shown)
         values = example.values if example else {}
         column = None
         if kind == Kind.INFINITE_FEATURE:
-            column = next((n for n in self.plan.names if values.get(n) in (np.inf, -np.inf)), None)
+            column = next(
+                (n for n in self.chosen.names if values.get(n) in (np.inf, -np.inf)), None
+            )
         where = (
             f"{self.table.where(row)} ({columns.query} {values.get(columns.query)!r}, "
             f"{columns.doc} {values.get(columns.doc)!r})"

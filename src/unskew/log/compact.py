@@ -15,16 +15,19 @@ import numpy.typing as npt
 
 from unskew.log.features import Features
 from unskew.log.grouping import (
-    SessionRows,
+    CodedSessions,
+    PageRecords,
     encode_pages,
     encode_patterns,
     order_ragged,
+    read_only,
     split_pages,
 )
-from unskew.log.impressions import Documents, Impressions, Pages, Patterns
+from unskew.log.impressions import Documents, Impressions, Pages, Patterns, ragged_entries
 from unskew.log.interning import (
     EMPTY,
     HEAD,
+    FeatureRows,
     RowTable,
     hash_rows,
     intern_records,
@@ -34,9 +37,9 @@ from unskew.log.interning import (
     tally,
 )
 from unskew.log.keys import KeyCoder, decode_categories
-from unskew.log.schema import Kind
+from unskew.log.problems import Problems, explain_refused, weight_is_valid
 
-__all__ = ["NO_CONTEXT", "Batch", "Compactor", "HashTable"]
+__all__ = ["NO_CONTEXT", "Compactor", "HashTable", "SessionBatch"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -45,7 +48,7 @@ NO_COLLISIONS_FORCED = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class SessionBatch:
     """Rows of whole sessions: ``starts`` says where each session begins, with the end at the end.
 
     Columns are codes (see `KeyCoder`). ``bad`` marks rows whose session must be left out because the
@@ -103,7 +106,7 @@ class _Records:
         return found[: split_records(self.words, found)]
 
 
-class _FeatureRows:
+class _Versions:
     """Distinct (query, doc, feature values)."""
 
     def __init__(self, n_features: int, dtype: npt.DTypeLike) -> None:
@@ -123,8 +126,8 @@ class _FeatureRows:
 class Compactor:
     """Collects sessions batch by batch and gives back `Impressions`.
 
-    What is wrong with a session is counted in ``problems`` by `Kind`, with the first row in
-    ``first_row``; such sessions are left out of the result, and ``n_left_out`` says how many.
+    What is wrong with sessions is counted in ``problems``; such sessions are left out of the result,
+    and ``n_left_out`` says how many.
     """
 
     def __init__(
@@ -135,69 +138,61 @@ class Compactor:
         check_docs: bool = True,
         hash_mask: np.uint64 = NO_COLLISIONS_FORCED,
     ) -> None:
-        self.problems = np.zeros(len(Kind), dtype=np.int64)
-        self.first_row = np.full(len(Kind), -1, dtype=np.int64)
+        self.problems = Problems.none()
         self.n_sessions = 0
         self.n_left_out = 0
         self._feature_names = tuple(feature_names)
         self._check_docs = check_docs
         self._mask = hash_mask
-        self._rows = _FeatureRows(len(feature_names), feature_dtype)
+        self._rows = _Versions(len(feature_names), feature_dtype)
         self._pages = _Records()
         self._n_pages = 0
         self._patterns = _Records()
 
-    def report(self, kind: Kind, rows: IntArray) -> None:
-        """Count a problem that the reader found, at the given rows of the log."""
-        self.problems[kind] += len(rows)
-        first = int(rows.min())
-        if self.first_row[kind] < 0 or first < self.first_row[kind]:
-            self.first_row[kind] = first
-
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: SessionBatch) -> None:
         """Take in the sessions of one batch."""
-        rows = self._session_rows(batch)
-        starts = _read_only(batch.starts)
-        n, n_sessions = len(batch.query), len(starts) - 1
-        kept, pages, patterns = (np.empty(n_sessions + 1, dtype=np.int64) for _ in range(3))
-        content = np.empty(3 * n_sessions + 2 * n, dtype=np.int64)
-        clicks = np.empty(n, dtype=np.int64)
-        found = self.problems, self.first_row
-        k = encode_pages(starts, rows, kept, pages, content, patterns, clicks, *found)
-        places = self._pages.intern(pages[: k + 1], content, self._mask)
+        sessions = self._coded(batch)
+        n_sessions = len(batch.starts) - 1
+        pages = PageRecords.room(n_sessions, len(batch.query))
+        k = encode_pages(sessions, pages)
+        if k < n_sessions:
+            refused = np.delete(np.arange(n_sessions), pages.session[:k])
+            explain_refused(batch, refused, self.problems)
+        places = self._pages.intern(pages.offsets[: k + 1], pages.content, self._mask)
         k, self._n_pages = encode_patterns(
-            starts, rows, kept[:k], places, self._pages.words, self._n_pages, patterns, clicks,
-            pages, content, self._check_docs, *found,
+            sessions, pages, places, self._pages.words, self._n_pages, self._check_docs,
+            self.problems,
         )  # fmt: skip
-        tally(self._patterns.intern(pages[: k + 1], content, self._mask), self._patterns.words)
+        places = self._patterns.intern(pages.offsets[: k + 1], pages.content, self._mask)
+        tally(places, self._patterns.words)
         self.n_sessions += n_sessions
         self.n_left_out += n_sessions - k
 
-    def _session_rows(self, batch: Batch) -> SessionRows:
+    def _coded(self, batch: SessionBatch) -> CodedSessions:
+        """The batch as the kernels take it: what belongs to a session has one entry per session."""
+        begin = batch.starts[:-1]
         token = batch.doc if batch.features is None else self._versions(batch, batch.features)
+        context, weight = np.full(len(begin), NO_CONTEXT), np.ones(len(begin))
+        if batch.context is not None:
+            context = batch.context[begin]
+        if batch.weight is not None:
+            weight = np.ascontiguousarray(batch.weight[begin])
         columns = (
-            batch.query, batch.doc, token, batch.position, batch.grade,
-            np.array([NO_CONTEXT]) if batch.context is None else batch.context,
-            np.ones(1) if batch.weight is None else batch.weight,
-            np.zeros(1, dtype=np.bool_) if batch.bad is None else batch.bad,
-            batch.row,
+            batch.starts, np.arange(len(batch.query) + 1), batch.query, batch.doc, token,
+            batch.position, batch.grade, batch.row, context, weight.view(np.int64),
+            _refused(batch),
         )  # fmt: skip
-        return SessionRows(*(_read_only(column) for column in columns))
+        return CodedSessions(*(read_only(column) for column in columns))
 
-    def _versions(self, batch: Batch, features: npt.NDArray[np.floating]) -> IntArray:
+    def _versions(self, batch: SessionBatch, features: npt.NDArray[np.floating]) -> IntArray:
         """The version of the document that each row shows."""
         token = np.empty(len(batch.query), dtype=np.int64)
         rows = self._rows
         rows.reserve(len(batch.query))
-        query, doc, values, bits, row = (
-            _read_only(column)
-            for column in (batch.query, batch.doc, features, _bits(features), batch.row)
-        )
+        columns = batch.query, batch.doc, features, _bits(features), batch.row
+        shown = FeatureRows(*(read_only(column) for column in columns))
         table = RowTable(rows.table.entries, rows.query, rows.doc, rows.values)
-        rows.table.n = intern_rows(
-            query, doc, values, bits, row, table, rows.table.n,
-            token, self._mask, self.problems, self.first_row,
-        )  # fmt: skip
+        rows.table.n = intern_rows(shown, table, rows.table.n, token, self._mask, self.problems)
         return token
 
     def result(
@@ -218,7 +213,7 @@ class Compactor:
             np.repeat(page_query, np.diff(offsets)), len(query_keys), token, docs, categories or {}
         )
         order = order_ragged(page_query, len(query_keys), offsets, position << 32 | document)
-        new_offsets, entries = _reordered(offsets, order)
+        new_offsets, entries = ragged_entries(offsets, order)
         pages = Pages(
             query=page_query[order].astype(np.int32),
             offsets=new_offsets,
@@ -231,13 +226,13 @@ class Compactor:
     def _page_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """The pages in order of first appearance: query, offsets, positions and tokens."""
         words, places = self._pages.words, self._pages.places()
-        none = np.empty(0, dtype=np.int64)
-        query = np.empty(len(places), dtype=np.int64)
-        offsets = np.zeros(len(places) + 1, dtype=np.int64)
-        n = split_pages(words, places, query, offsets, none, none)
-        position, token = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-        split_pages(words, places, query, offsets, position, token)
-        return query, offsets, position, token
+        # A record is a query and a mark, then the tokens, and the positions where they are explicit.
+        content = words[places + 1] - 2
+        explicit = words[places + HEAD + 1] > 0
+        offsets = np.concatenate(([0], np.cumsum(np.where(explicit, content // 2, content))))
+        position, token = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
+        split_pages(words, places, offsets, position, token)
+        return words[places + HEAD], offsets, position, token
 
     def _documents(
         self,
@@ -254,7 +249,7 @@ class Compactor:
         if self._feature_names:
             # Versions sort by a hash of their values, and by token if ever two hashes are equal.
             features = self._features(categories)
-            version = hash_rows(_read_only(features.values), _read_only(_bits(features.values)))
+            version = hash_rows(read_only(features.values), read_only(_bits(features.values)))
             sequence, width = np.column_stack((rank, version[token], token)).ravel(), 3
         order = order_ragged(query, n_queries, np.arange(len(token) + 1) * width, sequence)
         ordered_query, ordered_token = query[order], token[order]
@@ -299,7 +294,7 @@ class Compactor:
         sequence[offsets[:-1]] = context
         order = order_ragged(page, len(page_order), offsets, sequence)
         clicks = np.concatenate(([0], np.cumsum(sizes - 2)))
-        new_offsets, entries = _reordered(clicks, order)
+        new_offsets, entries = ragged_entries(clicks, order)
         click = np.delete(sequence, np.concatenate((offsets[:-1], offsets[:-1] + 1)))[entries]
         return context_keys, Patterns(
             page=page[order].astype(np.int32),
@@ -327,19 +322,19 @@ def _grown(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
     return grown
 
 
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view that cannot be written: Numba compiles a kernel once for each kind of array."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
+def _refused(batch: SessionBatch) -> npt.NDArray[np.bool_]:
+    """Which sessions are left out for a bad row, or for a context or weight that is not one value."""
+    begin = batch.starts[:-1]
+    if batch.bad is None and batch.context is None and batch.weight is None:
+        return np.zeros(len(begin), dtype=np.bool_)
+    wrong = np.zeros(len(batch.query), dtype=np.bool_) if batch.bad is None else batch.bad.copy()
+    for column in (batch.context, batch.weight):
+        if column is not None:
+            wrong |= column != np.repeat(column[begin], np.diff(batch.starts))
+    if batch.weight is not None:
+        wrong |= ~weight_is_valid(batch.weight)
+    return np.logical_or.reduceat(wrong, begin)
 
 
 def _bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.unsignedinteger]:
     return values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
-
-
-def _reordered(offsets: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
-    """The offsets of ragged items in a new order, and where each of their entries was."""
-    sizes = np.diff(offsets)[order]
-    new = np.concatenate(([0], np.cumsum(sizes)))
-    return new, np.arange(new[-1]) + np.repeat(offsets[:-1][order] - new[:-1], sizes)

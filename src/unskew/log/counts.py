@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from unskew.log.impressions import Impressions
 
-__all__ = ["Counts", "count_statistics"]
+__all__ = ["Counts", "count_statistics", "sums"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -29,10 +29,11 @@ def count_statistics(data: Impressions) -> Counts:
     per_click = np.repeat(mass, np.diff(patterns.offsets))
     entry = np.repeat(pages.offsets[patterns.page], np.diff(patterns.offsets)) + patterns.slot
     return Counts(
-        impressions=_sums(patterns.page, mass, len(pages)),
-        clicks=_sums(entry, per_click, len(pages.document)),
+        impressions=sums(patterns.page, mass, len(pages)),
+        clicks=sums(entry, per_click, len(pages.document)),
     )
 
 
-def _sums(index: npt.NDArray[np.integer], weights: FloatArray, n: int) -> FloatArray:
+def sums(index: npt.NDArray[np.integer], weights: FloatArray, n: int) -> FloatArray:
+    """The sum of the weights of each index from 0 to ``n`` (excluded)."""
     return np.bincount(index, weights=weights, minlength=n).astype(np.float64)

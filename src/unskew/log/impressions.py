@@ -14,7 +14,7 @@ import numpy.typing as npt
 from unskew.errors import UsageError
 from unskew.log.features import Features
 
-__all__ = ["Documents", "Impressions", "Pages", "Patterns", "Session"]
+__all__ = ["Documents", "Impressions", "Pages", "Patterns", "Session", "ragged_entries"]
 
 IntArray = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
@@ -60,6 +60,13 @@ class Documents:
 
     def __len__(self) -> int:
         return len(self.query)
+
+    @cached_property
+    def number(self) -> IntArray:
+        """For each row a number from 0 that the feature versions of one document share."""
+        new = np.ones(len(self), dtype=np.bool_)
+        new[1:] = (self.query[1:] != self.query[:-1]) | (self.doc[1:] != self.doc[:-1])
+        return np.cumsum(new) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +150,13 @@ class Impressions:
         """
         from unskew.log.arrays import impressions_from_arrays
 
+        columns = {
+            "click": click, "session": session, "query": query, "position": position,
+            "doc": doc, "weight": weight, "context": context,
+        }  # fmt: skip
         return impressions_from_arrays(
-            X, click, session=session, query=query, position=position, doc=doc, weight=weight,
-            context=context, feature_names=feature_names, categorical=categorical,
-        )  # fmt: skip
+            X, columns, feature_names=feature_names, categorical=categorical
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as a folder of Parquet files, atomically; `unskew.load` reads it back."""
@@ -167,13 +177,12 @@ class Impressions:
     @cached_property
     def n_documents(self) -> int:
         """How many distinct (query, doc) there are, whatever the number of feature versions."""
-        return len(self.documents) - self.n_extra_versions
+        return int(self.documents.number.max(initial=-1)) + 1
 
-    @cached_property
+    @property
     def n_extra_versions(self) -> int:
         """How many document rows exist only because a document's features changed."""
-        query, doc = self.documents.query, self.documents.doc
-        return int(np.count_nonzero((query[1:] == query[:-1]) & (doc[1:] == doc[:-1])))
+        return len(self.documents) - self.n_documents
 
     @property
     def n_pages(self) -> int:
@@ -271,11 +280,7 @@ class Impressions:
         Pages that no longer have a session stay too, with no mass.
         """
         patterns = self.patterns
-        sizes = np.diff(patterns.offsets)[rows]
-        offsets = np.concatenate(([0], np.cumsum(sizes)))
-        clicks = np.arange(offsets[-1]) + np.repeat(
-            patterns.offsets[:-1][rows] - offsets[:-1], sizes
-        )
+        offsets, clicks = ragged_entries(patterns.offsets, rows)
         kept = Patterns(
             page=patterns.page[rows],
             context=patterns.context[rows],
@@ -286,3 +291,10 @@ class Impressions:
             grade=patterns.grade[clicks],
         )
         return Impressions(self.queries, self.contexts, self.documents, self.pages, kept)
+
+
+def ragged_entries(offsets: IntArray, items: npt.NDArray[np.integer]) -> tuple[IntArray, IntArray]:
+    """The offsets of some ragged items, in the order given, and where each of their entries is."""
+    sizes = np.diff(offsets)[items]
+    new = np.concatenate(([0], np.cumsum(sizes)))
+    return new, np.arange(new[-1]) + np.repeat(offsets[:-1][items] - new[:-1], sizes)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unskew.log.counts import count_statistics
-from unskew.log.examine import Examination, LogOptions, examine_log
+from unskew.log.counts import count_statistics, sums
 from unskew.log.impressions import Impressions
-from unskew.log.sources import Source
+from unskew.log.read import LogOptions, LogReading, read_with_problems
+from unskew.log.sources import TableLike
 
 __all__ = ["Inspection", "PositionClicks", "inspect_impressions", "inspect_log"]
 
@@ -47,43 +47,43 @@ class Inspection:
 
     source: str
     rows: int
-    sessions: int
-    queries: int
-    documents: int
-    versions: int
-    pages: int
-    patterns: int
-    clicks: int
-    ctr: float | None
-    times_smaller: float
-    sessions_without_clicks: int
-    documents_without_features: int
-    documents_at_several_positions: int
-    features: int
-    categorical_features: int
-    contexts: list[Any]
-    highest_grade: int
-    oddities: dict[str, int]
     left_out: int
     problems: list[FoundProblem]
-    positions: list[PositionClicks]
+    sessions: int = 0
+    queries: int = 0
+    documents: int = 0
+    versions: int = 0
+    pages: int = 0
+    patterns: int = 0
+    clicks: int = 0
+    ctr: float | None = None
+    times_smaller: float = 0
+    sessions_without_clicks: int = 0
+    documents_without_features: int = 0
+    documents_at_several_positions: int = 0
+    features: int = 0
+    categorical_features: int = 0
+    contexts: list[Any] = field(default_factory=list)
+    highest_grade: int = 0
+    oddities: dict[str, int] = field(default_factory=dict)
+    positions: list[PositionClicks] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain lists and dictionaries, ready for JSON."""
         return asdict(self)
 
 
-def inspect_log(source: Source, options: LogOptions) -> Inspection:
+def inspect_log(source: TableLike, options: LogOptions) -> Inspection:
     """Read a log to its end and say what it holds and what is wrong with it."""
-    return _inspection(examine_log(source, options))
+    return _inspection(read_with_problems(source, options))
 
 
 def inspect_impressions(data: Impressions, source: str) -> Inspection:
     """Say what Impressions hold."""
-    return _inspection(Examination(source, data.n_rows, data.n_sessions, 0, (), data))
+    return _inspection(LogReading(source, data.n_rows, data.n_sessions, 0, (), data))
 
 
-def _inspection(found: Examination) -> Inspection:
+def _inspection(found: LogReading) -> Inspection:
     problems = [
         FoundProblem(problem.kind.name.lower(), problem.count, problem.message)
         for problem in found.problems
@@ -94,19 +94,8 @@ def _inspection(found: Examination) -> Inspection:
         rows=found.n_rows,
         left_out=found.n_left_out,
         problems=problems,
-        **(_nothing() if data is None else _contents(data)),
+        **({} if data is None else _contents(data)),
     )
-
-
-def _nothing() -> dict[str, Any]:
-    """The contents of a log without a valid session."""
-    empty: dict[str, Any] = {"ctr": None, "contexts": [], "oddities": {}, "positions": []}
-    counts = (
-        "sessions", "queries", "documents", "versions", "pages", "patterns", "clicks",
-        "times_smaller", "sessions_without_clicks", "documents_without_features",
-        "documents_at_several_positions", "features", "categorical_features", "highest_grade",
-    )  # fmt: skip
-    return empty | dict.fromkeys(counts, 0)
 
 
 def _contents(data: Impressions) -> dict[str, Any]:
@@ -139,11 +128,8 @@ def _contents(data: Impressions) -> dict[str, Any]:
 def _moving_documents(data: Impressions) -> int:
     """How many documents were seen at more than one position."""
     pages = data.pages
-    # Versions of a document are neighbours and count as one.
-    query, doc = data.documents.query, data.documents.doc
-    new = np.concatenate(([True], (query[1:] != query[:-1]) | (doc[1:] != doc[:-1])))
-    document = (np.cumsum(new) - 1)[pages.document]
-    seen = np.unique(document.astype(np.int64) << 32 | pages.position)
+    document = data.documents.number[pages.document]
+    seen = np.unique(document << 32 | pages.position)
     return int((np.bincount(seen >> 32) > 1).sum())
 
 
@@ -169,8 +155,8 @@ def clicks_by_position(data: Impressions) -> list[PositionClicks]:
     counts = count_statistics(replace(data, patterns=each_counts_once))
     shown = np.repeat(counts.impressions, np.diff(pages.offsets))
     position, index = np.unique(pages.position, return_inverse=True)
-    impressions = np.bincount(index, weights=shown).astype(np.float64)
-    clicks = np.bincount(index, weights=counts.clicks).astype(np.float64)
+    impressions = sums(index, shown, len(position))
+    clicks = sums(index, counts.clicks, len(position))
     seen = impressions > 0
     low, high = wilson_interval(clicks[seen], impressions[seen])
     return [

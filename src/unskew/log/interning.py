@@ -16,18 +16,20 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from unskew.log.problems import report
 from unskew.log.schema import Kind
+from unskew.mixing import FIRST, GOLDEN, mix
 
 __all__ = [
     "EMPTY",
     "HEAD",
+    "FeatureRows",
     "RowTable",
     "hash_rows",
     "intern_records",
     "intern_rows",
     "mark_seen",
     "rehash",
-    "report",
     "split_records",
     "tally",
 ]
@@ -38,12 +40,19 @@ HEAD = 2
 # Records looked up together, so that their cache misses overlap.
 BLOCK = 256
 
-_SEED = np.uint64(0x9E3779B97F4A7C15)
-_STEP = np.uint64(0xBF58476D1CE4E5B9)
-_MIX = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S29 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(29)
+_S29 = np.uint64(29)
 _ONE = np.uint64(1)
 _INFINITE_FEATURE = int(Kind.INFINITE_FEATURE)
+
+
+class FeatureRows(NamedTuple):
+    """Rows of features as they are shown; ``bits`` is ``values`` seen as unsigned integers."""
+
+    query: npt.NDArray[np.int64]
+    doc: npt.NDArray[np.int64]
+    values: npt.NDArray[Any]
+    bits: npt.NDArray[Any]
+    row: npt.NDArray[np.int64]
 
 
 class RowTable(NamedTuple):
@@ -55,25 +64,10 @@ class RowTable(NamedTuple):
     values: npt.NDArray[Any]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _fold(h, value):  # type: ignore[no-untyped-def]
-    h = (h ^ np.uint64(value)) * _STEP
+    h = (h ^ np.uint64(value)) * FIRST
     return h ^ (h >> _S29)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _finish(h):  # type: ignore[no-untyped-def]
-    h = (h ^ (h >> _S30)) * _STEP
-    h = (h ^ (h >> _S27)) * _MIX
-    return h ^ (h >> _S31)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def report(problems, first, kind, row):  # type: ignore[no-untyped-def]
-    """Count a problem and remember its first row."""
-    problems[kind] += 1
-    if first[kind] < 0 or row < first[kind]:
-        first[kind] = row
 
 
 @njit(cache=True, nogil=True)
@@ -92,7 +86,7 @@ def rehash(old, new):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _hash_row(values, bits, r):  # type: ignore[no-untyped-def]
     """A hash of one feature row: every NaN is alike, and so are 0.0 and -0.0."""
-    h = _SEED
+    h = GOLDEN
     for f in range(values.shape[1]):
         x = values[r, f]
         if x != x:
@@ -112,7 +106,7 @@ def hash_rows(values, bits):  # type: ignore[no-untyped-def]
     """
     out = np.empty(len(values), np.int64)
     for r in range(len(values)):
-        out[r] = np.int64(_finish(_hash_row(values, bits, r)))
+        out[r] = np.int64(mix(_hash_row(values, bits, r)))
     return out
 
 
@@ -126,20 +120,20 @@ def _same_row(a, i, b, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def intern_rows(query, doc, values, bits, row, rows, n, token, mask, problems, first):  # type: ignore[no-untyped-def]
+def intern_rows(shown, rows, n, token, mask, problems):  # type: ignore[no-untyped-def]
     """Give every row the index of its (query, doc, feature values); returns how many exist now."""
-    table, row_query, row_doc, row_values = rows
+    query, doc, values = shown.query, shown.doc, shown.values
+    table = rows.table
     last = np.uint64(len(table) - 1)
     for r in range(len(query)):
-        h = _finish(_fold(_fold(_hash_row(values, bits, r), query[r]), doc[r])) & mask
+        h = mix(_fold(_fold(_hash_row(values, shown.bits, r), query[r]), doc[r])) & mask
         at = h & last
         found = EMPTY
         while table[at, 1] != EMPTY:
             k = table[at, 1]
-            alike = (
-                np.uint64(table[at, 0]) == h and row_query[k] == query[r] and row_doc[k] == doc[r]
-            )
-            if alike and _same_row(row_values, k, values, r):
+            alike = np.uint64(table[at, 0]) == h
+            alike = alike and rows.query[k] == query[r] and rows.doc[k] == doc[r]
+            if alike and _same_row(rows.values, k, values, r):
                 found = k
                 break
             at = (at + _ONE) & last
@@ -147,12 +141,15 @@ def intern_rows(query, doc, values, bits, row, rows, n, token, mask, problems, f
             found = n
             table[at, 0] = np.int64(h)
             table[at, 1] = n
-            row_query[n] = query[r]
-            row_doc[n] = doc[r]
-            row_values[n] = values[r]
+            rows.query[n] = query[r]
+            rows.doc[n] = doc[r]
+            infinite = False
+            for f in range(values.shape[1]):
+                rows.values[n, f] = values[r, f]
+                infinite |= np.isinf(values[r, f])
             n += 1
-            if np.isinf(values[r]).any():
-                report(problems, first, _INFINITE_FEATURE, row[r])
+            if infinite:
+                report(problems, _INFINITE_FEATURE, shown.row[r])
         token[r] = found
     return n
 
@@ -162,7 +159,7 @@ def mark_seen(keys, table, n):  # type: ignore[no-untyped-def]
     """Enter 64-bit keys into a set; returns the new size, or -1 if a key was there already."""
     last = np.uint64(len(table) - 1)
     for key in keys:
-        at = _finish(_fold(_SEED, key)) & last
+        at = mix(_fold(GOLDEN, key)) & last
         while table[at, 1] != EMPTY:
             if np.uint64(table[at, 0]) == key:
                 return -1
@@ -188,10 +185,10 @@ def intern_records(offsets, content, table, words, mask, places):  # type: ignor
         high = min(low + BLOCK, n)
         # Looking at every record of a block before comparing any lets the memory work in parallel.
         for k in range(low, high):
-            h = _SEED
+            h = GOLDEN
             for w in range(offsets[k], offsets[k + 1]):
                 h = _fold(h, content[w])
-            hashes[k - low] = _finish(h) & mask
+            hashes[k - low] = mix(h) & mask
         for k in range(low, high):
             places[k] = table[hashes[k - low] & last, 1]
         touched = 0

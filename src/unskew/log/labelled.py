@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from unskew.errors import DataError
 from unskew.log.features import Features
+from unskew.log.impressions import ragged_entries
 
 __all__ = ["LabelledData"]
 
@@ -104,10 +105,7 @@ class LabelledData:
 
     def take_queries(self, queries: npt.NDArray[np.intp]) -> LabelledData:
         """The given queries (by their index), in the given order."""
-        sizes = np.diff(self.offsets)[queries]
-        starts = self.offsets[:-1][queries]
-        ends = np.cumsum(sizes)
-        rows = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + sizes, sizes)
+        _, rows = ragged_entries(self.offsets, queries)
         return LabelledData(
             self.features.take(rows), self.relevance[rows], self.query[rows], self.doc[rows]
         )

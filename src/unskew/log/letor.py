@@ -13,7 +13,6 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.datasets import load_svmlight_file
 
 from unskew.errors import DataError
 from unskew.log.features import Features
@@ -30,9 +29,9 @@ _LINE = re.compile(
 )
 
 
-def is_letor(path: str) -> bool:
+def is_letor(path: str | os.PathLike[str]) -> bool:
     """Whether a file is LETOR text, by its name."""
-    lowered = path.lower()
+    lowered = os.fspath(path).lower()
     return lowered.removesuffix(".gz").removesuffix(".bz2").endswith(_ENDINGS)
 
 
@@ -46,6 +45,8 @@ def read_letor(
 
     Documents are named by ``docid`` in the comment if there is one, else by their line.
     """
+    from sklearn.datasets import load_svmlight_file
+
     file = Path(path)
     if not file.is_file():
         raise DataError(f"{file}: there is no such file; check the path")

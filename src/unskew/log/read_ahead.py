@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from queue import Empty, Queue
-from threading import Event, Thread
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 __all__ = ["read_ahead"]
@@ -15,37 +15,14 @@ T = TypeVar("T")
 def read_ahead(items: Iterator[T], depth: int = 4) -> Iterator[T]:
     """The same items in the same order, up to ``depth`` of them fetched in advance.
 
-    An error of the source is raised where its item would have come. Leaving the loop early stops the
-    thread before anything else happens.
+    An error of the source is raised where its item would have come. Leaving the loop early waits for
+    the item being fetched and fetches no more.
     """
-    queue: Queue[tuple[bool, T | BaseException | None]] = Queue(maxsize=depth)
-    stop = Event()
-
-    def fetch() -> None:
-        try:
-            for item in items:
-                queue.put((True, item))
-                if stop.is_set():
-                    return
-            queue.put((False, None))
-        except BaseException as error:
-            queue.put((False, error))
-
-    thread = Thread(target=fetch, name="unskew-read-ahead", daemon=True)
-    thread.start()
+    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="unskew-read-ahead")
     try:
-        while True:
-            more, item = queue.get()
-            if not more:
-                if isinstance(item, BaseException):
-                    raise item
-                return
-            yield item  # type: ignore[misc]
+        fetched = deque(pool.submit(next, items, None) for _ in range(depth))
+        while (item := fetched.popleft().result()) is not None:
+            fetched.append(pool.submit(next, items, None))
+            yield item
     finally:
-        stop.set()
-        while thread.is_alive():
-            try:
-                queue.get(timeout=0.01)
-            except Empty:
-                continue
-        thread.join()
+        pool.shutdown(cancel_futures=True)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from enum import IntEnum, auto
+from enum import IntEnum
 
 from unskew.errors import DataError
 
 __all__ = [
     "MAX_GRADE",
     "MAX_POSITION",
-    "RULES",
     "Columns",
     "Kind",
     "Problem",
@@ -81,7 +80,7 @@ def missing_column(name: str, present: Iterable[str], source: str, option: str) 
     present = list(present)
     lowered = {column.lower(): column for column in present}
     near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)
-    hint = f"; did you mean {lowered[near[0]]!r}?" if near else ""
+    hint = f"; did you mean {lowered[near[0]]!r}?" if near else "."
     shown = ", ".join(repr(column) for column in present[:12])
     more = f" and {len(present) - 12} more" if len(present) > 12 else ""
     return DataError(
@@ -90,146 +89,122 @@ def missing_column(name: str, present: Iterable[str], source: str, option: str) 
     )
 
 
+_DROP_NULL = "fill it in, or leave such rows out"
+_OWN_SESSION = "give each page view a session of its own"
+_PLACE = "give the place on the page: 1, 2, 3, …"
+
+
 class Kind(IntEnum):
-    """Every kind of problem a log can have; the order is the order of reporting."""
-
-    EMPTY = 0
-    NULL_SESSION = auto()
-    NULL_QUERY = auto()
-    NULL_DOC = auto()
-    NULL_POSITION = auto()
-    NULL_CLICK = auto()
-    ZERO_BASED = auto()
-    POSITION_NOT_WHOLE = auto()
-    POSITION_BELOW_ONE = auto()
-    POSITION_TOO_LARGE = auto()
-    CLICK_NOT_GRADE = auto()
-    WEIGHT_INVALID = auto()
-    TWO_QUERIES = auto()
-    TWO_CONTEXTS = auto()
-    TWO_WEIGHTS = auto()
-    DUPLICATE_POSITION = auto()
-    DUPLICATE_DOC = auto()
-    INFINITE_FEATURE = auto()
-    FEATURES_NULL_KEY = auto()
-    FEATURES_CONFLICT = auto()
-    MISSING_FEATURES = auto()
-    NO_CLICK = auto()
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What a kind of problem means.
+    """Every kind of problem a log can have; the order is the order of reporting.
 
     ``role`` is the column it concerns, ``unit`` what its count counts, ``wrong`` what is found and
     what was required, ``remedy`` what to do.
     """
+
+    def __new__(cls, role: str | None, unit: str, wrong: str, remedy: str) -> Kind:
+        """Number the kinds from 0 in the order in which they are listed."""
+        kind = int.__new__(cls, len(cls.__members__))
+        kind._value_ = len(cls.__members__)
+        kind.role, kind.unit, kind.wrong, kind.remedy = role, unit, wrong, remedy
+        return kind
 
     role: str | None
     unit: str
     wrong: str
     remedy: str
 
-
-_DROP_NULL = "fill it in, or leave such rows out"
-
-RULES: Mapping[Kind, Rule] = {
-    Kind.EMPTY: Rule(None, "log", "there is not a single row", "give a log with sessions in it"),
-    Kind.NULL_SESSION: Rule("session", "rows", "is null; every row needs a session", _DROP_NULL),
-    Kind.NULL_QUERY: Rule("query", "rows", "is null; every row needs a query", _DROP_NULL),
-    Kind.NULL_DOC: Rule("doc", "rows", "is null; every row needs a document", _DROP_NULL),
-    Kind.NULL_POSITION: Rule("position", "rows", "is null; every row needs a position", _DROP_NULL),
-    Kind.NULL_CLICK: Rule(
+    EMPTY = (None, "log", "there is not a single row", "give a log with sessions in it")
+    NULL_SESSION = ("session", "rows", "is null; every row needs a session", _DROP_NULL)
+    NULL_QUERY = ("query", "rows", "is null; every row needs a query", _DROP_NULL)
+    NULL_DOC = ("doc", "rows", "is null; every row needs a document", _DROP_NULL)
+    NULL_POSITION = ("position", "rows", "is null; every row needs a position", _DROP_NULL)
+    NULL_CLICK = (
         "click",
         "rows",
         "is null; every row needs a click value",
         "write 0 where nothing was clicked",
-    ),
-    Kind.ZERO_BASED: Rule(
+    )
+    ZERO_BASED = (
         "position",
         "sessions",
         "is zero-based: most sessions begin at position 0, but the first place is position 1",
         "add 1 to the column, or say first_position=0 (--first-position 0)",
-    ),
-    Kind.POSITION_NOT_WHOLE: Rule(
-        "position", "rows", "is not a whole number", "give the place on the page: 1, 2, 3, …"
-    ),
-    Kind.POSITION_BELOW_ONE: Rule(
-        "position", "rows", "is below 1; positions count from 1", "correct or leave out such rows"
-    ),
-    Kind.POSITION_TOO_LARGE: Rule(
+    )
+    POSITION_NOT_WHOLE = ("position", "rows", "is not a whole number", _PLACE)
+    POSITION_BELOW_ONE = (
         "position",
         "rows",
-        f"is above {MAX_POSITION:,}",
-        "give the place on the page: 1, 2, 3, …",
-    ),
-    Kind.CLICK_NOT_GRADE: Rule(
+        "is below 1; positions count from 1",
+        "correct or leave out such rows",
+    )
+    POSITION_TOO_LARGE = ("position", "rows", f"is above {MAX_POSITION:,}", _PLACE)
+    CLICK_NOT_GRADE = (
         "click",
         "rows",
         f"is neither 0 or 1 nor a grade (a whole number from 0 to {MAX_GRADE})",
         "write 0 for no click, 1 for a click, 2 and up for stronger events",
-    ),
-    Kind.WEIGHT_INVALID: Rule(
+    )
+    WEIGHT_INVALID = (
         "weight",
         "rows",
         "is not a weight: a finite number, 0 or more",
         "correct the column, or leave it out",
-    ),
-    Kind.TWO_QUERIES: Rule(
+    )
+    TWO_QUERIES = (
         "query",
         "sessions",
         "changes within a session; a session is one result page of one query",
-        "give each page view a session of its own",
-    ),
-    Kind.TWO_CONTEXTS: Rule(
+        _OWN_SESSION,
+    )
+    TWO_CONTEXTS = (
         "context",
         "sessions",
         "changes within a session; a session has one context",
-        "give each page view a session of its own",
-    ),
-    Kind.TWO_WEIGHTS: Rule(
+        _OWN_SESSION,
+    )
+    TWO_WEIGHTS = (
         "weight",
         "sessions",
         "changes within a session; the weight belongs to the session",
         "write the same weight on every row of a session",
-    ),
-    Kind.DUPLICATE_POSITION: Rule(
+    )
+    DUPLICATE_POSITION = (
         "position",
         "sessions",
         "occurs twice in a session",
         "give each page view a session of its own, or remove repeated rows",
-    ),
-    Kind.DUPLICATE_DOC: Rule(
+    )
+    DUPLICATE_DOC = (
         "doc",
         "sessions",
         "occurs twice in a session",
         "give each page view a session of its own, or remove repeated rows",
-    ),
-    Kind.INFINITE_FEATURE: Rule(
-        "feature", "documents", "is infinite", "cap it, or write null for a missing value"
-    ),
-    Kind.FEATURES_NULL_KEY: Rule(
-        None, "rows", "a row of features has no query or no doc", _DROP_NULL
-    ),
-    Kind.FEATURES_CONFLICT: Rule(
+    )
+    INFINITE_FEATURE = (
+        "feature",
+        "documents",
+        "is infinite",
+        "cap it, or write null for a missing value",
+    )
+    FEATURES_NULL_KEY = (None, "rows", "a row of features has no query or no doc", _DROP_NULL)
+    FEATURES_CONFLICT = (
         None,
         "rows",
         "a document has two rows of features that differ",
         "keep one row for each query and doc, or log the features with each impression",
-    ),
-    Kind.MISSING_FEATURES: Rule(
+    )
+    MISSING_FEATURES = (
         None,
         "documents",
         "a document of the log has no row of features",
         "add the document to the features table, or leave its sessions out",
-    ),
-    Kind.NO_CLICK: Rule(
+    )
+    NO_CLICK = (
         "click",
         "log",
         "holds not a single click; nothing can be learned from it",
         "check that the click column is the right one",
-    ),
-}
+    )
 
 
 @dataclass(frozen=True)
@@ -244,7 +219,6 @@ class Problem:
     @property
     def message(self) -> str:
         """The sentence for the user: where, which column, what is wrong, and the remedy."""
-        rule = RULES[self.kind]
         column = f"column {self.column!r} " if self.column is not None else ""
-        often = f" ({self.count:,} {rule.unit} in all)" if self.count > 1 else ""
-        return f"{self.where}: {column}{rule.wrong}{often}. Remedy: {rule.remedy}."
+        often = f" ({self.count:,} {self.kind.unit} in all)" if self.count > 1 else ""
+        return f"{self.where}: {column}{self.kind.wrong}{often}. Remedy: {self.kind.remedy}."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from unskew.log.counts import sums
 from unskew.log.impressions import Pages
 from unskew.pairs.statistic import Pairs
 from unskew.pairs.update import updated_curve
@@ -49,7 +50,7 @@ class PairLosses:
 
     def by_clicked_position(self, values: FloatArray, n_positions: int) -> FloatArray:
         """The sum of these values of the pairs, for each position of the clicked result."""
-        return _sums(self.position_i, values, n_positions)
+        return sums(self.position_i, values, n_positions)
 
     def reestimated(
         self, loss: FloatArray, bias: PositionBias, *, p: float, sides: tuple[bool, bool]
@@ -57,12 +58,8 @@ class PairLosses:
         """The closed form of Pairwise Debiasing for the loss of each pair (without its weight)."""
         weighted = loss * self.weight
         loss_plus = self.by_clicked_position(weighted / bias.t_minus[self.position_j], len(bias))
-        loss_minus = _sums(self.position_j, weighted / bias.t_plus[self.position_i], len(bias))
+        loss_minus = sums(self.position_j, weighted / bias.t_plus[self.position_i], len(bias))
         return PositionBias(
             updated_curve(loss_plus, bias.t_plus, p) if sides[0] else bias.t_plus,
             updated_curve(loss_minus, bias.t_minus, p) if sides[1] else bias.t_minus,
         )
-
-
-def _sums(position: npt.NDArray[np.int32], values: FloatArray, n: int) -> FloatArray:
-    return np.bincount(position, weights=values, minlength=n).astype(np.float64)

@@ -9,29 +9,28 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import DataError, UsageError
-from unskew.log.arrays import features_from
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
+from unskew.log.matrix import features_from, is_frame
 from unskew.pairs.statistic import Pairs, pair_statistics
 
 __all__ = ["aligned", "check_rankable", "column_of", "features_of", "is_frame", "pairs_of"]
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a data frame (pandas, Polars, Arrow): named columns that speak Arrow."""
-    return hasattr(X, "__arrow_c_stream__")
-
-
 def features_of(X: Any) -> Features:
     """The features of X, row for row; the columns of a matrix are called f0, f1 and so on."""
-    if isinstance(X, Features):
-        return X
     if isinstance(X, LabelledData | Impressions):
         return X.features
-    if is_frame(X):
-        return features_from(X)
-    return _matrix_features(X)
+    features = features_from(X)
+    if not isinstance(X, Features) and not is_frame(X):
+        for size, what in zip(features.values.shape, ("sample", "feature"), strict=True):
+            if not size:
+                raise DataError(
+                    f"X has 0 {what}(s) (shape={features.values.shape}) while a minimum of 1 is "
+                    "required."
+                )
+    return features
 
 
 def aligned(
@@ -97,40 +96,6 @@ def column_of(values: Any, name: str, length: int) -> npt.NDArray[Any]:
             f"{array.shape}"
         )
     return array
-
-
-def _matrix_features(X: Any) -> Features:
-    if hasattr(X, "toarray"):
-        raise TypeError("X is a sparse matrix: call X.toarray(), Unskew needs a dense one")
-    values = np.asarray(X)
-    if np.iscomplexobj(values):
-        raise ValueError("Complex data not supported: features must be real numbers")
-    if values.dtype not in (np.float32, np.float64):
-        try:
-            values = values.astype(np.float64)
-        except ValueError as error:
-            raise DataError(f"X must hold numbers: {error}") from error
-    if values.ndim != 2:
-        raise DataError(
-            f"X must be a matrix, one row per document: got {values.ndim} dimension(s). Reshape "
-            "your data with X.reshape(-1, 1) if it has one feature, X.reshape(1, -1) if it is one "
-            "document"
-        )
-    if values.shape[0] == 0:
-        raise DataError(
-            f"X has 0 sample(s) (shape={values.shape}) while a minimum of 1 is required."
-        )
-    if values.shape[1] == 0:
-        raise DataError(
-            f"X has 0 feature(s) (shape={values.shape}) while a minimum of 1 is required."
-        )
-    if np.isinf(values).any():
-        row, column = np.argwhere(np.isinf(values))[0]
-        raise DataError(
-            f"X has infinity in row {row + 1}, column {column + 1}: features must be finite or "
-            "NaN, which is a missing value"
-        )
-    return Features(values, tuple(f"f{k}" for k in range(values.shape[1])))
 
 
 def check_rankable(data: Impressions) -> None:

@@ -1,0 +1,197 @@
+"""Sessions: the rows of a table, streamed in batches of whole sessions.
+
+The log is read once when each session's rows stand side by side, which is how logs are written. That
+is checked while reading: in long ascending runs that do not overlap no session can come back;
+otherwise a set of the sessions seen so far is kept; and if one does come back, the log is sorted by
+session and read again.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unskew.log.coding import SessionCoder
+from unskew.log.columns import FeatureColumns, select_sql
+from unskew.log.compact import HashTable
+from unskew.log.interning import mark_seen
+from unskew.log.read_ahead import read_ahead
+from unskew.log.schema import Columns
+from unskew.log.sources import SourceTable
+from unskew.progress import progress_bar
+
+__all__ = ["SessionOrder", "read_sessions"]
+
+
+class SessionOrder(Enum):
+    """What is assumed of the order of sessions, from cheapest to always right."""
+
+    ASCENDING_RUNS = auto()
+    SIDE_BY_SIDE = auto()
+    SORTED_BY_US = auto()
+
+
+class _OrderIsAnother(Exception):  # noqa: N818
+    """The order assumed of the sessions does not hold; reading starts again with the next one."""
+
+
+def read_sessions(
+    table: SourceTable,
+    columns: Columns,
+    features: FeatureColumns,
+    *,
+    first_position: int = 1,
+    progress: bool = False,
+) -> tuple[SessionCoder, SessionOrder]:
+    """Read a whole log into a coder; also returns the order of sessions that was found to hold."""
+    for order in SessionOrder:
+        coder = SessionCoder(
+            feature_names=features.names,
+            feature_dtype=features.dtype,
+            categories=features.coders(),
+            from_text=table.from_text,
+            position_shift=1 - first_position,
+        )
+        try:
+            _SessionStream(table, columns, features, order, coder).run(progress)
+        except _OrderIsAnother:
+            continue
+        return coder, order
+    raise AssertionError("sorting by session puts its rows side by side")
+
+
+class _AscendingRuns:
+    """Proves that sessions never come back, from a few ascending runs that do not overlap."""
+
+    # With this many runs, and this few sessions in each, the sessions are in no order at all.
+    MANY_RUNS = 64
+    SHORT_RUN = 100
+
+    def __init__(self) -> None:
+        self._closed: list[tuple[Any, Any]] = []
+        self._low: Any = None
+        self._high: Any = None
+        self._n_sessions = 0
+
+    def add(self, keys: pa.Array) -> None:
+        """Take in the next sessions in their order; raises if they may have been seen before."""
+        self._n_sessions += len(keys)
+        falls = np.flatnonzero(np.asarray(pc.greater_equal(keys[:-1], keys[1:]))) + 1
+        breaks = [0, *falls.tolist(), len(keys)]
+        runs = len(self._closed) + len(breaks) - 2
+        if runs > self.MANY_RUNS and self._n_sessions < runs * self.SHORT_RUN:
+            raise _OrderIsAnother
+        for begin, end in pairwise(breaks):
+            low, high = keys[begin].as_py(), keys[end - 1].as_py()
+            if self._low is not None and low > self._high:
+                self._high = high
+            else:
+                self._close()
+                self._low, self._high = low, high
+
+    def _close(self) -> None:
+        if self._low is not None:
+            insort(self._closed, (self._low, self._high))
+            if any(a[1] >= b[0] for a, b in pairwise(self._closed)):
+                raise _OrderIsAnother
+
+    def finish(self) -> None:
+        """Check the last run."""
+        self._close()
+        self._low = None
+
+
+class _SessionStream:
+    """One pass over a log that hands whole sessions to a coder."""
+
+    def __init__(
+        self,
+        table: SourceTable,
+        columns: Columns,
+        features: FeatureColumns,
+        order: SessionOrder,
+        coder: SessionCoder,
+    ) -> None:
+        self.table, self.columns, self.features = table, columns, features
+        self.order, self.coder = order, coder
+        self.runs = _AscendingRuns()
+        self.seen = HashTable()
+        self.last: Any = None
+
+    def run(self, progress: bool) -> None:
+        """Read all batches; the last session of each waits for its rows in the next one."""
+        waiting: list[pa.RecordBatch] = []
+        with progress_bar("Reading the log", self.table.n_rows, show=progress) as advance:
+            for batch in read_ahead(self._batches()):
+                if not batch.num_rows:
+                    continue
+                starts = self._session_starts(batch)
+                if not len(starts):
+                    waiting.append(batch)
+                    continue
+                first, last = int(starts[0]), int(starts[-1])
+                self._add_waiting([*waiting, batch.slice(0, first)])
+                self._add(batch.slice(first, last - first), starts - first)
+                waiting = [batch.slice(last)]
+                advance(batch.num_rows)
+            self._add_waiting(waiting)
+        self.runs.finish()
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """The columns by role, the features, and what the order needs beside them."""
+        columns = self.columns
+        keys = {role: getattr(columns, role) for role in ("session", "query", "doc", "context")}
+        numbers = {role: getattr(columns, role) for role in ("position", "click", "weight")}
+        select = select_sql(self.table, keys, numbers, self.features)
+        if self.order is SessionOrder.SORTED_BY_US:
+            select.append("row_number() OVER () - 1 AS row")
+            return self.table.scan(", ".join(select), "ORDER BY session, row")
+        if self.order is SessionOrder.SIDE_BY_SIDE:
+            select.append(f"hash({select[0].removesuffix(' AS session')}) AS seen")
+        return self.table.scan(", ".join(select))
+
+    def _session_starts(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """Where sessions begin in this batch, proving on the way that none comes back."""
+        session = batch.column("session")
+        # A null is reported later; until then it is a session like any other.
+        keys = session.fill_null(0 if pa.types.is_integer(session.type) else "")
+        starts = np.flatnonzero(_differs(keys[1:], keys[:-1])) + 1
+        if self.last is None or _differs(keys[:1], self.last)[0]:
+            starts = np.concatenate(([0], starts))
+        if len(starts) and self.order is SessionOrder.ASCENDING_RUNS:
+            self.runs.add(keys.take(pa.array(starts)))
+        elif len(starts) and self.order is SessionOrder.SIDE_BY_SIDE:
+            self._mark_seen(np.asarray(batch.column("seen").take(pa.array(starts))))
+        self.last = keys[-1:]
+        return starts
+
+    def _mark_seen(self, hashes: npt.NDArray[np.uint64]) -> None:
+        self.seen.reserve(len(hashes))
+        self.seen.n = mark_seen(hashes, self.seen.entries, self.seen.n)
+        if self.seen.n < 0:
+            raise _OrderIsAnother
+
+    def _add_waiting(self, parts: Sequence[pa.RecordBatch]) -> None:
+        rows = sum(part.num_rows for part in parts)
+        if rows:
+            self._add(pa.concat_batches(parts), np.array([0, rows]))
+
+    def _add(self, batch: pa.RecordBatch, starts: npt.NDArray[np.int64]) -> None:
+        if not batch.num_rows:
+            return
+        matrix = self.features.matrix(batch, self.coder.categories) if self.features.names else None
+        sorted_by_us = self.order is SessionOrder.SORTED_BY_US
+        row = np.asarray(batch.column("row")) if sorted_by_us else None
+        self.coder.add(batch, starts, matrix, row)
+
+
+def _differs(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.not_equal(a, b))

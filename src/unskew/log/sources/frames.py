@@ -1,0 +1,48 @@
+"""Frames in memory: Arrow tables, pandas and Polars frames, dictionaries of columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from unskew.errors import DataError
+from unskew.log.sources.kind import Request, SourceKind
+from unskew.log.sources.table import SourceTable, dictionaries, first_line, opened
+
+__all__ = ["FRAMES"]
+
+
+def _is_pandas(frame: Any) -> bool:
+    return type(frame).__module__.partition(".")[0] == "pandas"
+
+
+def _accepts(source: Any) -> bool:
+    speaks_arrow = hasattr(source, "__arrow_c_stream__")
+    return speaks_arrow or isinstance(source, pa.Table | dict) or _is_pandas(source)
+
+
+def _open(request: Request) -> SourceTable:
+    frame, connection = request.source, request.connection
+    kind = type(frame)
+    name = f"{request.name} ({kind.__module__.partition('.')[0]} {kind.__name__})"
+    try:
+        if isinstance(frame, pa.Table):
+            arrow = frame
+        elif _is_pandas(frame):
+            arrow = pa.Table.from_pandas(frame, preserve_index=False)
+        else:
+            arrow = pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"{name}: cannot be read as a table ({first_line(error)})") from error
+    connection.register("unskew_frame", arrow)
+    known = {"categorical": dictionaries(arrow.schema), "n_rows": arrow.num_rows}
+    return opened(connection, name, "unskew_frame", **known)
+
+
+FRAMES = SourceKind(
+    "frames",
+    _open,
+    accepts=_accepts,
+    accepted="an Arrow table, a pandas or Polars frame, a dictionary of columns",
+)
