@@ -41,6 +41,7 @@ ROOMS = {
     "datasets": {"log"},
     "simulate": {"log", "clicks", "datasets"},
     "report": {"log", "bias", "evaluation"},
+    "online": {"log"},
     "paper": {
         "log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers", "datasets", "simulate",
         "report",
@@ -56,12 +57,19 @@ FRONT = {"cli", "loading", "__init__"}
 OFFERED_BY_ROOT = {"__version__"}
 
 EXTRAS = {
-    "dask", "distributed", "ibis", "matplotlib", "onnx", "onnxmltools", "onnxruntime", "pandas",
-    "plotly", "polars", "pyspark", "skl2onnx", "starlette", "torch", "uvicorn", "xgboost",
+    "dask", "distributed", "ibis", "itsdangerous", "jinja2", "matplotlib", "onnx", "onnxmltools",
+    "onnxruntime", "pandas", "plotly", "polars", "pyspark", "skl2onnx", "starlette", "torch",
+    "uvicorn", "xgboost",
 }  # fmt: skip
 
 # Modules that exist for one optional dependency and are themselves imported on first use.
-HOMES_OF_EXTRAS = {"trees.xgboost_trees": "xgboost"}
+HOMES_OF_EXTRAS = {
+    "trees.xgboost_trees": "xgboost",
+    "online.judging.app": "starlette",
+    "online.judging.guard": "starlette",
+    "online.judging.sessions": "itsdangerous",
+    "online.judging.templates": "jinja2",
+}
 
 SLOW_TO_IMPORT = {"duckdb", "lightgbm", "numba", "pyarrow", "sklearn"}
 

@@ -1,0 +1,1 @@
+"""Comparing rankers on live traffic and by human judgement."""

@@ -1,0 +1,1 @@
+"""Side-by-side judging: a web page for assessors, and what their answers say."""
