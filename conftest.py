@@ -38,7 +38,7 @@ _documents = Sybil(
 )
 _docstrings = Sybil(
     parsers=[DocTestParser(optionflags=_FLAGS)],
-    patterns=["src/unskew/**/*.py", "src/unskew/*.py"],
+    patterns=["src/unskew/*.py", "src/unskew/*/*.py", "src/unskew/*/*/*.py"],
     setup=_enter_folder,
     teardown=_leave_folder,
 )

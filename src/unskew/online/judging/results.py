@@ -188,7 +188,7 @@ def sign_test(win: int, loss: int, *, confidence: float = 0.95) -> SignTest:
 
     >>> found = sign_test(21, 11)
     >>> round(found.ratio, 2), round(found.p, 3), [round(limit, 2) for limit in found.ratio_interval]
-    (1.91, 0.11, [0.88, 4.37])
+    (1.91, 0.11, [0.88, 4.38])
     """
     from scipy.stats import binomtest
 
