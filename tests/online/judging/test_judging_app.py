@@ -119,6 +119,20 @@ def test_undo_and_answer_again(site):
     assert [j.answer.value for j in read_judged(database.path).judgements] == ["left", "both_bad"]
 
 
+def test_undo_goes_further_back(site):
+    """Undo after undo takes the answers back one by one, the latest first."""
+    _, database, browser = site()
+    client = browser()
+    first = sign_in(client, "Ann")
+    second = answer(client, first, "left")
+    page = answer(client, second, "right")
+    for asked in (second, first):
+        undo = {"token": field(page, "token"), "given": field(page, "given")}
+        page = client.post("/undo", data=undo)
+        assert field(page, "question") == field(asked, "question")
+    assert read_judged(database.path).judgements == ()
+
+
 def test_skipped_can_be_judged_later(site):
     """At the end the skipped questions can be asked again."""
     _, _, browser = site(n=2)
