@@ -104,6 +104,17 @@ def test_rules_have_no_cycle() -> None:
     assert order.index("log") < order.index("bias") < order.index("rankers")
 
 
+def test_the_architecture_page_says_the_same() -> None:
+    """The table of who may import whom in the documentation is the one that the tests check."""
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| room | may import |\n|---|---|\n")[2].partition("\n\n")[0]
+    found = {}
+    for line in table.splitlines():
+        _, room, others, _ = line.split("|")
+        found[room.strip(" `")] = set(re.findall(r"`(\w+)`", others))
+    assert found == ROOMS
+
+
 def test_rooms_import_what_they_may() -> None:
     """A module imports its own room, leaves, and the rooms to its left; lazy imports count too."""
     wrong = [str(found) for found in _imports() if not _allowed(found)]
