@@ -40,8 +40,8 @@ ROOMS = {
     "rankers": {"log", "clicks", "pairs", "trees", "bias", "evaluation"},
     "datasets": {"log"},
     "simulate": {"log", "clicks", "datasets"},
+    "online": {"log", "clicks", "evaluation"},
     "report": {"log", "bias", "evaluation"},
-    "online": {"log"},
     "paper": {
         "log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers", "datasets", "simulate",
         "report",

@@ -65,7 +65,7 @@ _HOME = {
 }
 
 # Public modules, which load on first use as well.
-_MODULES = ("bias", "datasets", "simulate")
+_MODULES = ("bias", "datasets", "online", "simulate")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 
