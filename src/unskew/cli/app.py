@@ -23,7 +23,7 @@ INTERRUPTED = 130
 # `commands` of its own.
 COMMANDS: tuple[str, ...] = (
     "demo", "simulate", "inspect", "compact", "bias", "train", "rank", "evaluate",
-    "judge", "paper",
+    "ab", "interleave", "judge", "paper",
 )  # fmt: skip
 
 app = typer.Typer(

@@ -128,7 +128,9 @@ def change(measure: Measure, control: Ratio, treatment: Ratio, rule: Rule) -> Ch
     if found is None:
         return base
     tail = (1.0 - rule.level) / 2.0
-    critical = float(student.isf(tail, found.freedom)) if isfinite(found.freedom) else norm.isf(tail)
+    critical = (
+        float(student.isf(tail, found.freedom)) if isfinite(found.freedom) else norm.isf(tail)
+    )
     p = float(2.0 * student.sf(abs(found.statistic), found.freedom))
     interval = relative_interval(control, treatment, float(critical), rule.level)
     base = replace(base, relative=_known(found.change), interval=interval, p=p)

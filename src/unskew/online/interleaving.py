@@ -1,7 +1,7 @@
 """Interleaving: two rankings become one list, and each document remembers who put it there.
 
-A click then votes for a ranker. Every user compares both rankers on the same page, which is why far fewer
-sessions are needed than in an A/B test.
+A click then votes for a ranker. Every user compares both rankers on the same page, which is why far
+fewer sessions are needed than in an A/B test.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def competitive_pairs(
     Where both would pick the same document it is shown and belongs to nobody. Where they differ, the two
     picks stand side by side, a coin deciding which is above: a competitive pair. A pick whose partner
     does not fit on the page, or whose opponent has no document left, belongs to nobody either. Airbnb
-    (Zhang et al., KDD 2025) and GrowthBook give credit this way.
+    (Zhang et al. 2025, arXiv 2508.00751) and GrowthBook give credit this way.
     """
     lists = _checked(a, b)
     size = _length(lists, length)
@@ -145,7 +145,9 @@ def probabilistic(
     doc, team, credit = [], [], []
     for _ in range(size):
         total = weight.sum(axis=1)
-        chance = np.divide(weight, total[:, None], out=np.zeros_like(weight), where=total[:, None] > 0)
+        chance = np.divide(
+            weight, total[:, None], out=np.zeros_like(weight), where=total[:, None] > 0
+        )
         picker = int(rng.integers(2))
         if not total[picker]:  # this ranker has no document left
             picker = 1 - picker

@@ -136,7 +136,7 @@ def plan_ab(
         The confidence level, divided among the measures that are read together.
     removed
         The share of the variance that an earlier period explains (``variance_removed`` of a reading).
-    sequential
+    sequential, expected
         Plan for a reading that is looked at any time; ``expected`` is then the relative change its
         intervals are tightest for, by default ``relative`` itself.
 
@@ -150,7 +150,9 @@ def plan_ab(
         raise UsageError("of the change, the size and the power give two: the third is the answer")
     _check(baseline, relative, power, level, share, n_measures, removed)
     if sequential and expected is None and relative is None:
-        raise UsageError("a sequential plan for a given size needs expected, the change to look for")
+        raise UsageError(
+            "a sequential plan for a given size needs expected, the change to look for"
+        )
     mixing = (expected or abs(relative or 0.0)) if sequential else None
     design = _Design(baseline, share, (1.0 - level) / n_measures, removed, mixing)
     goal = 0.8 if power is None else power
@@ -217,9 +219,7 @@ def _rate(value: float) -> Baseline:
     return Baseline(value, value * (1.0 - value))
 
 
-def _size(
-    sessions: float | None, days: float | None, sessions_a_day: float | None
-) -> float | None:
+def _size(sessions: float | None, days: float | None, sessions_a_day: float | None) -> float | None:
     if sessions_a_day is not None and not 0 < sessions_a_day < inf:
         raise UsageError(f"sessions_a_day must be above 0, got {sessions_a_day}")
     if days is not None:

@@ -18,6 +18,7 @@ from unskew.log.impressions import Impressions
 from unskew.log.sources import Source, Table, connect, open_table, quoted
 from unskew.online.expressions import Day, day_of, key, number, require
 from unskew.online.measures import AGGREGATES, ColumnMeasure, column_measures
+from unskew.online.rules import RowRule, check_rows, is_click, is_finite, is_given
 from unskew.store import MANIFEST
 
 __all__ = ["SessionColumns", "SessionTable", "add_sessions", "create_sessions"]
@@ -98,10 +99,9 @@ def add_sessions(
         )
         measures = tuple(column_measures(columns.measures, table.columns))
         columns = _present(table, columns, measures)
-        _check_rows(table, columns, measures)
         day = day_of(table, columns.time) if columns.time is not None else None
-        if day is not None:
-            _check_days(table, columns, day)
+        check_rows(table, _rules(table, columns, measures, day))
+        _check_clicks(table, columns.click)
         batches = table.scan(
             _session_sql(table, columns, measures, day), f"GROUP BY {key(table, columns.session)}"
         )
@@ -178,7 +178,17 @@ def _present(
     table: Table, columns: SessionColumns, measures: Sequence[ColumnMeasure]
 ) -> SessionColumns:
     """Check that every column is there; take ``weight`` if there is a column of that name."""
-    roles = ("session", "position", "click", "user", "time", "segment", "query", "weight", "click_time")
+    roles = (
+        "session",
+        "position",
+        "click",
+        "user",
+        "time",
+        "segment",
+        "query",
+        "weight",
+        "click_time",
+    )
     for role in roles:
         name = getattr(columns, role)
         if name is not None:
@@ -190,101 +200,63 @@ def _present(
     return columns
 
 
-def _wrong_rows(
-    table: Table, columns: SessionColumns, measures: Sequence[ColumnMeasure]
-) -> list[tuple[str, str, str, str]]:
-    """Each condition that no row may fulfil, with its column, what is required, and the remedy."""
-    fill = "fill it in, or leave such rows out"
-    position, click = number(table, columns.position), number(table, columns.click)
-    first = columns.first_position
-    wrong = []
-    for role in ("session", "position", "click", "user", "segment", "query", "weight"):
-        name = getattr(columns, role)
-        if name is not None:
-            null = f"{quoted(name)} IS NULL"
-            if table.columns[name] in ("FLOAT", "DOUBLE"):
-                null += f" OR isnan({quoted(name)})"
-            wrong.append((null, name, f"is null; every row needs a {role}", fill))
+def _rules(
+    table: Table, columns: SessionColumns, measures: Sequence[ColumnMeasure], day: Day | None
+) -> list[RowRule]:
+    """What no row may hold."""
+    place, first = number(table, columns.position), columns.first_position
+    rules = [
+        is_given(table, name, role)
+        for role in ("session", "position", "click", "user", "segment", "query", "weight", "time")
+        if (name := getattr(columns, role)) is not None
+    ]
     if first == 1:
-        wrong.append(
-            (
-                f"{position} = 0", columns.position,
+        rules.append(
+            RowRule(
+                f"{place} = 0",
+                columns.position,
                 "is 0, but the first place is position 1",
                 "add 1 to the column, or say first_position=0 (--first-position 0)",
             )
-        )  # fmt: skip
-    whole = f"isnan({position}) OR {position} < {first} OR {position} <> floor({position})"
-    wrong.append(
-        (
-            f"{whole} OR {position} > 2147483647", columns.position,
+        )
+    rules.append(
+        RowRule(
+            f"isnan({place}) OR {place} < {first} OR {place} <> floor({place}) OR {place} >= 2**31",
+            columns.position,
             f"is not a place on the page: a whole number from {first} on",
             "correct such rows, or leave them out",
         )
-    )  # fmt: skip
-    wrong.append(
-        (
-            f"isnan({click}) OR {click} < 0 OR {click} > 255 OR {click} <> floor({click})",
-            columns.click, "is neither 0 or 1 nor a grade",
-            "write 0 for no click, 1 for a click, 2 and up for stronger events",
-        )
-    )  # fmt: skip
+    )
+    rules.append(is_click(table, columns.click))
     if columns.weight is not None:
         weight = number(table, columns.weight)
-        wrong.append(
-            (
-                f"isnan({weight}) OR isinf({weight}) OR {weight} < 0", columns.weight,
-                "is not a weight: a finite number, 0 or more", "correct the column",
+        rules.append(
+            RowRule(
+                f"isnan({weight}) OR isinf({weight}) OR {weight} < 0",
+                columns.weight,
+                "is not a weight: a finite number, 0 or more",
+                "correct the column",
             )
-        )  # fmt: skip
-    for measure in measures:
-        value = number(table, measure.column)
-        wrong.append(
-            (
-                f"isnan({value}) OR isinf({value})", measure.column,
-                "is not a finite number, which a measure needs", "correct such rows, or write null",
-            )
-        )  # fmt: skip
-    return wrong
-
-
-def _check_rows(
-    table: Table, columns: SessionColumns, measures: Sequence[ColumnMeasure]
-) -> None:
-    """Raise a `DataError` that names the first wrong row of the first kind of problem there is."""
-    wrong = _wrong_rows(table, columns, measures)
-    counts = ", ".join(f"count(*) FILTER ({rule[0]}) AS c{k}" for k, rule in enumerate(wrong))
-    click = number(table, columns.click)
-    found = table.one(f"count(*) AS n, count(*) FILTER ({click} > 0) AS clicks, {counts}")
-    if not found["n"]:
-        raise DataError(f"{table.name}: there is not a single row; both arms need sessions")
-    for k, (condition, column, what, remedy) in enumerate(wrong):
-        if found[f"c{k}"]:
-            raise _row_error(table, condition, column, what, remedy, found[f"c{k}"])
-    if not found["clicks"]:
-        raise DataError(
-            f"{table.name}: column {columns.click!r} holds not a single click. Remedy: check that "
-            "the click column is the right one."
         )
+    rules.extend(is_finite(table, measure.column, "measure") for measure in measures)
+    if day is not None:
+        rules.append(
+            RowRule(
+                f"{day.sql} IS NULL",
+                str(columns.time),
+                "is no time: a date, a timestamp, seconds since 1970, or a day number",
+                "correct such rows, or leave them out",
+            )
+        )
+    return rules
 
 
-def _check_days(table: Table, columns: SessionColumns, day: Day) -> None:
-    name = str(columns.time)
-    found = table.one(f"count(*) FILTER ({day.sql} IS NULL) AS n")
-    if found["n"]:
-        what = "is no time: a date, a timestamp, seconds since 1970, or a day number"
-        remedy = "correct such rows, or leave them out"
-        raise _row_error(table, f"{day.sql} IS NULL", name, what, remedy, found["n"])
-
-
-def _row_error(
-    table: Table, condition: str, column: str, what: str, remedy: str, count: int
-) -> DataError:
-    row = table.first_row(condition, [column])
-    where, value = table.name, ""
-    if row is not None:
-        where, value = table.where(row.row), f" (here {row.values[column]!r})"
-    often = f", {count:,} rows in all" if count > 1 else ""
-    return DataError(f"{where}: column {column!r} {what}{value}{often}. Remedy: {remedy}.")
+def _check_clicks(table: Table, column: str) -> None:
+    if not table.one("count(*) AS n", f"WHERE {number(table, column)} > 0")["n"]:
+        raise DataError(
+            f"{table.name}: column {column!r} holds not a single click. Remedy: check that the click "
+            "column is the right one."
+        )
 
 
 def _session_sql(

@@ -1,0 +1,145 @@
+"""`unskew interleave`: mix two rankings, and read who won."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from unskew.cli import options as o
+from unskew.cli.console import errors, output
+from unskew.errors import UsageError
+
+if TYPE_CHECKING:
+    from unskew.evaluation.significance import Interval
+    from unskew.online.preference import InterleavingReading, Preference
+
+__all__ = ["commands"]
+
+commands = typer.Typer(
+    help="Interleave two rankings, and read from the clicks who won.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+KINDS = (".parquet", ".csv")
+
+
+@commands.command("mix")
+def mix(
+    a: Annotated[str, typer.Argument(metavar="A", help="Rankings: query, doc, rank or score.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Rankings of the same queries.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The mixed lists: .parquet or .csv.")],
+    method: Annotated[
+        str, typer.Option(help="team-draft, competitive-pairs or probabilistic.")
+    ] = "team-draft",
+    length: Annotated[int | None, typer.Option(help="Documents of a list at most.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same lists.")] = 0,
+    query: o.Query = "query",
+    doc: o.Doc = "doc",
+    rank: Annotated[str | None, typer.Option(help="The column of ranks.")] = None,
+    score: Annotated[str | None, typer.Option(help="Or the column of scores.")] = None,
+) -> None:
+    """Mix two rankings into one table: query, position, doc, team and the credit of a click."""
+    from unskew.online.rankings import mix_rankings
+
+    if out.suffix.lower() not in KINDS:
+        raise UsageError(f"--out must end in .parquet or .csv, got {str(out)!r}")
+    mixed = mix_rankings(
+        a, b, method=method, length=length, seed=seed, query=query, doc=doc, rank=rank, score=score
+    )
+    _write(mixed, out)
+    teams = mixed["team"].to_pylist()
+    shared = teams.count(None)
+    nobody = f", {shared:,} of nobody" if shared else ""
+    errors.print(
+        escape(
+            f"{out}: {len(set(mixed['query'].to_pylist())):,} lists, {teams.count('A'):,} documents "
+            f"of A, {teams.count('B'):,} of B{nobody}"
+        ),
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _write(mixed: Any, out: Path) -> None:
+    """Write beside the place and rename: never half a file."""
+    import pyarrow.csv as csv
+    import pyarrow.parquet as parquet
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    temporary = out.with_name(f".{out.name}.part")
+    write = parquet.write_table if out.suffix.lower() == ".parquet" else csv.write_csv
+    try:
+        write(mixed, str(temporary))
+        temporary.replace(out)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@commands.command("read")
+def read(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="Clicks on the mixed lists.")],
+    user: Annotated[str | None, typer.Option(help="The user column.")] = None,
+    mixed: Annotated[
+        str | None, typer.Option(help="What 'mix' wrote, for a log without teams.")
+    ] = None,
+    session: o.Session = "session",
+    click: o.Click = "click",
+    team: Annotated[str, typer.Option(help="The team column: A, B or empty.")] = "team",
+    credit: Annotated[
+        str | None, typer.Option(help="The column of what a click says, from -1 (B) to 1 (A).")
+    ] = None,
+    query: o.Query = "query",
+    doc: o.Doc = "doc",
+    level: Annotated[float, typer.Option(help="The confidence level.")] = 0.95,
+    table: o.TableName = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Say which ranker the clicks prefer, per impression and per user, with intervals."""
+    from unskew.online.preference import read_interleaving
+
+    found = read_interleaving(
+        log, session=session, click=click, team=team, user=user, credit=credit, mixed=mixed,
+        query=query, doc=doc, level=level, table=table,
+    )  # fmt: skip
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        _show(found)
+
+
+def _show(found: InterleavingReading) -> None:
+    style = "bold green" if found.winner else None
+    output.print(escape(found.sentence), style=style, highlight=False, soft_wrap=True)
+    table = Table("of", "prefer A", "prefer B", "neither", "share of A", "interval", "p")
+    rows: list[tuple[str, Preference | None]] = [
+        ("impressions", found.impressions), ("users", found.users),
+    ]  # fmt: skip
+    for name, row in rows:
+        if row is not None:
+            share = "–" if row.share_a is None else f"{row.share_a:.2%}"
+            p = "–" if row.p is None else f"{row.p:.3g}"
+            table.add_row(
+                name, f"{row.wins_a:,}", f"{row.wins_b:,}", f"{row.ties:,}", share,
+                _ends(row.interval, ".2%"), p,
+            )  # fmt: skip
+    output.print(table)
+    for name, lead in (("impression", found.per_impression), ("pair", found.per_pair)):
+        if lead.value is not None and lead.p is not None:
+            ends = _ends(lead.interval, "+.4f")
+            output.print(
+                f"A leads by {lead.value:+.4f} {ends} clicks per {name} (p = {lead.p:.3g})",
+                highlight=False,
+                style="dim",
+            )
+
+
+def _ends(interval: Interval | None, form: str) -> str:
+    if interval is None:
+        return "–"
+    return rf"\[{interval.low:{form}}, {interval.high:{form}}]"
