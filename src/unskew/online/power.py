@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, floor, inf, isfinite, sqrt
 from typing import Any
@@ -157,8 +156,7 @@ def plan_ab(
     design = _Design(baseline, share, (1.0 - level) / n_measures, removed, mixing)
     goal = 0.8 if power is None else power
     if size is None:
-        assert relative is not None  # noqa: S101
-        size = _least(lambda n: design.power(relative, n) - goal)
+        size = _least_size(design, float(relative or 0.0), goal)
     elif relative is None:
         relative = _smallest_change(design, size, goal)
     total = ceil(size - 1e-6)
@@ -258,13 +256,17 @@ def _check(
             )
 
 
-def _least(short: Callable[[float], float]) -> float:
-    """The smallest whole size at which a function that grows with it is no longer negative."""
+def _least_size(design: _Design, relative: float, goal: float) -> float:
+    """The smallest number of sessions that finds a change with the power wanted."""
+
+    def short(sessions: float) -> float:
+        return design.power(relative, sessions) - goal
+
     high = 4.0
     while short(high) < 0:
         high *= 2.0
         if high > _MOST:
-            raise UsageError("no test of a sensible size finds so small a change")
+            raise UsageError(f"no test of a sensible size finds so small a change as {relative:g}")
     if high == 4.0:
         return high
     return float(ceil(brentq(short, high / 2.0, high, xtol=1e-3)))

@@ -27,7 +27,7 @@ class Units(NamedTuple):
 
     y: FloatArray
     n: FloatArray
-    count: FloatArray
+    times: FloatArray
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ def ratios(units: Units, group: IntArray, n_groups: int) -> list[Ratio]:
     which is the squared standard error of a mean where n is 1 for every unit, and the cluster-robust
     variance where a unit is a user with several sessions (Deng, Knoblich and Lu, KDD 2018).
     """
-    y, n, count = units
-    total = np.bincount(group, count, n_groups)
-    sum_y = np.bincount(group, count * y, n_groups)
-    sum_n = np.bincount(group, count * n, n_groups)
+    y, n, times = units
+    total = np.bincount(group, times, n_groups)
+    sum_y = np.bincount(group, times * y, n_groups)
+    sum_n = np.bincount(group, times * n, n_groups)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = sum_y / sum_n
-        residual = np.where(count > 0, y - value[group] * n, 0.0)
-        square = np.bincount(group, count * residual**2, n_groups)
+        residual = np.where(times > 0, y - value[group] * n, 0.0)
+        square = np.bincount(group, times * residual**2, n_groups)
         variance = np.where(total > 1, total / (total - 1) * square / sum_n**2, np.nan)
     return [
         Ratio(float(value[g]), float(variance[g]), int(total[g]), float(sum_n[g]))
@@ -102,11 +102,11 @@ def adjusted_ratios(
     plain = [ratios(u, np.zeros(len(u.y), dtype=np.int64), 1)[0] for u, _ in arms]
     influence, centred, means = [], [], []
     for ratio, (u, x) in zip(plain, arms, strict=True):
-        mean = u.count @ x / ratio.units
+        mean = u.times @ x / ratio.units
         influence.append(ratio.units * (u.y - ratio.value * u.n) / ratio.mass)
         centred.append(x - mean)
         means.append(mean)
-    weight = np.sqrt(np.concatenate([control.count, treatment.count]))
+    weight = np.sqrt(np.concatenate([control.times, treatment.times]))
     theta = np.linalg.lstsq(
         np.vstack(centred) * weight[:, None], np.concatenate(influence) * weight, rcond=None
     )[0]
@@ -115,7 +115,7 @@ def adjusted_ratios(
     for k, (ratio, (u, _)) in enumerate(zip(plain, arms, strict=True)):
         residual = influence[k] - centred[k] @ theta
         freedom = ratio.units * (ratio.units - 1.0)
-        variance = float(u.count @ residual**2) / freedom if freedom else float("nan")
+        variance = float(u.times @ residual**2) / freedom if freedom else float("nan")
         value = ratio.value - float((means[k] - overall) @ theta)
         found.append(Ratio(value, variance, ratio.units, ratio.mass))
     return found[0], found[1]

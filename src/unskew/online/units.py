@@ -89,7 +89,7 @@ def unit_rows(
     ).to_arrow_table()
 
     def column(name: str) -> FloatArray:
-        return rows[name].to_numpy().astype(np.float64)
+        return np.asarray(rows[name].to_numpy(), dtype=np.float64)
 
     encoded = pc.dictionary_encode(rows["slice"].combine_chunks(), null_encoding="encode")
     return UnitRows(
