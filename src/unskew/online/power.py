@@ -143,8 +143,6 @@ def plan_ab(
     if not isinstance(baseline, Baseline):
         baseline = _rate(baseline)
     size = _size(sessions, days, sessions_a_day)
-    if relative is None and size is None:
-        raise UsageError("give relative (the change to be found), or sessions or days (the size)")
     if relative is not None and size is not None and power is not None:
         raise UsageError("of the change, the size and the power give two: the third is the answer")
     _check(baseline, relative, power, level, share, n_measures, removed)
@@ -155,10 +153,12 @@ def plan_ab(
     mixing = (expected or abs(relative or 0.0)) if sequential else None
     design = _Design(baseline, share, (1.0 - level) / n_measures, removed, mixing)
     goal = 0.8 if power is None else power
-    if size is None:
-        size = _least_size(design, float(relative or 0.0), goal)
-    elif relative is None:
+    if relative is not None:
+        size = _least_size(design, relative, goal) if size is None else size
+    elif size is not None:
         relative = _smallest_change(design, size, goal)
+    else:
+        raise UsageError("give relative (the change to be found), or sessions or days (the size)")
     total = ceil(size - 1e-6)
     treatment = round(total * share)
     return Plan(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from unskew.log.sources import Source, Table, connect, open_table, quoted
 from unskew.online.expressions import key, number, require
 from unskew.online.ratio import Units, ratios
 from unskew.online.rules import RowRule, check_rows, is_click, is_finite, is_given
+from unskew.online.spool import spool
 
 __all__ = ["InterleavingReading", "Margin", "Preference", "read_interleaving"]
 
@@ -177,7 +179,8 @@ def read_interleaving(
             batches = opened.scan(
                 _impression_sql(opened, columns), f"GROUP BY {key(opened, columns.session)}"
             )
-            _spool(work, batches, opened, columns)
+            work.execute("CREATE TABLE shown (credit DOUBLE, pairs DOUBLE, unit VARCHAR)")
+            spool(work, "shown", _checked(batches, opened, columns))
         return _reading(work, level, user is not None)
 
 
@@ -237,9 +240,10 @@ def _impression_sql(table: Table, columns: _Columns) -> str:
     )
 
 
-def _spool(work: duckdb.DuckDBPyConnection, batches: Any, table: Table, columns: _Columns) -> None:
-    """Put the impressions into the table ``shown``."""
-    work.execute("CREATE TABLE shown (credit DOUBLE, pairs DOUBLE, unit VARCHAR)")
+def _checked(
+    batches: Iterator[pa.RecordBatch], table: Table, columns: _Columns
+) -> Iterator[pa.RecordBatch]:
+    """The impressions, once none of them has shown two users."""
     for batch in batches:
         two = batch.column("two").to_numpy(zero_copy_only=False)
         if two.any():
@@ -249,9 +253,7 @@ def _spool(work: duckdb.DuckDBPyConnection, batches: Any, table: Table, columns:
                 "session; a session belongs to one user. Remedy: give each list shown a session of "
                 "its own."
             )
-        work.register("incoming", pa.table(batch.select(["credit", "pairs", "unit"])))
-        work.execute("INSERT INTO shown SELECT * FROM incoming")
-        work.unregister("incoming")
+        yield batch.select(["credit", "pairs", "unit"])
 
 
 def _reading(work: duckdb.DuckDBPyConnection, level: float, by_user: bool) -> InterleavingReading:

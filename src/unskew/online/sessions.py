@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from unskew.log.sources import Source, Table, connect, open_table, quoted
 from unskew.online.expressions import Day, day_of, key, number, require
 from unskew.online.measures import AGGREGATES, ColumnMeasure, column_measures
 from unskew.online.rules import RowRule, check_rows, is_click, is_finite, is_given
+from unskew.online.spool import spool
 from unskew.store import MANIFEST
 
 __all__ = ["SessionColumns", "SessionTable", "add_sessions", "create_sessions"]
@@ -91,7 +91,7 @@ def add_sessions(
     data = _compacted(source)
     if data is not None:
         _refuse_absent(data, columns, what)
-        _insert(work, name, arm, [_pattern_sessions(data)])
+        spool(work, name, [_pattern_sessions(data)], more=f"{arm} AS arm,")
         return SessionTable(what)
     with connect() as reading:
         table = open_table(
@@ -105,7 +105,7 @@ def add_sessions(
         batches = table.scan(
             _session_sql(table, columns, measures, day), f"GROUP BY {key(table, columns.session)}"
         )
-        _insert(work, name, arm, _checked(batches, table, columns))
+        spool(work, name, _checked(batches, table, columns), more=f"{arm} AS arm,")
     return SessionTable(table.name, measures, day, columns.weight)
 
 
@@ -159,19 +159,6 @@ def _pattern_sessions(data: Impressions) -> pa.RecordBatch:
             "count": patterns.count,
         }
     )
-
-
-def _insert(
-    work: duckdb.DuckDBPyConnection, name: str, arm: int, batches: Sequence[Any] | Iterator[Any]
-) -> None:
-    rows = iter(batches)
-    first = next(rows)
-    stream = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
-    work.register("incoming", stream)
-    try:
-        work.execute(f"INSERT INTO {name} BY NAME SELECT {arm} AS arm, * FROM incoming")
-    finally:
-        work.unregister("incoming")
 
 
 def _present(
