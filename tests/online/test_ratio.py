@@ -193,3 +193,34 @@ def test_intervals_cover_at_the_nominal_rate() -> None:
         assert found.interval is not None
         covered += -0.2 in found.interval
     assert abs(covered / n - 0.95) < 4 * np.sqrt(0.05 * 0.95 / n)
+
+
+def test_adjusted_readings_keep_both_promises() -> None:
+    """With an earlier period false alarms and coverage are as promised, and power is gained."""
+    rng = np.random.default_rng(5)
+    n, users = 1_000, 120
+    alarms = covered = narrower = 0
+    for _ in range(n):
+        pairs, before = [], []
+        for lift in (1.0, 0.9):
+            taste = rng.beta(1.0, 2.0, users)
+            earlier, sessions = 1 + rng.poisson(4.0, users), 1 + rng.poisson(4.0, users)
+            seen = rng.random(users) < 0.8
+            x = np.column_stack([rng.binomial(earlier, taste), earlier, np.ones(users)])
+            before.append(x * seen[:, None])
+            pairs.append([units(rng.binomial(sessions, taste * f), sessions) for f in (1.0, lift)])
+        same = adjusted_ratios(pairs[0][0], pairs[1][0], *before)
+        alarm = change(CLICK, *same, Rule()).p
+        assert alarm is not None
+        alarms += alarm < 0.05
+        differing = adjusted_ratios(pairs[0][0], pairs[1][1], *before)
+        found = change(CLICK, *differing, Rule()).interval
+        plain = change(CLICK, one(pairs[0][0]), one(pairs[1][1]), Rule()).interval
+        assert found is not None
+        assert plain is not None
+        covered += -0.1 in found
+        narrower += found.high - found.low < plain.high - plain.low
+    bound = 4 * np.sqrt(0.05 * 0.95 / n)
+    assert abs(alarms / n - 0.05) < bound
+    assert abs(covered / n - 0.95) < bound
+    assert narrower / n > 0.95

@@ -53,7 +53,7 @@ def test_interval_and_p_agree(error: float, alpha: float) -> None:
 
 
 def test_the_interval_is_tightest_near_the_planned_change() -> None:
-    """tau of about 2.8 standard errors gives nearly the smallest critical value at level 0.95."""
+    """Tau of about 2.8 standard errors gives nearly the smallest critical value at level 0.95."""
     found = {k: critical_value(1.0, k, 0.05) for k in (0.5, 1.0, 2.8, 8.0, 30.0)}
     assert min(found, key=lambda k: found[k]) == 2.8
     best = min(critical_value(1.0, k, 0.05) for k in np.linspace(0.5, 10, 500))

@@ -216,6 +216,13 @@ def _show(found: ABReading) -> None:
         f"{found.level:g} hold for {kind}; verdicts are by Holm's correction over the measures.",
         "dim",
     )
+    removed = [
+        f"{name} {change.removed:.0%}"
+        for name, change in found.measures.items()
+        if change.removed is not None
+    ]
+    if removed:
+        _say(f"Pre-period, share of the variance taken out: {', '.join(removed)}", "dim")
     if found.path:
         for name in found.measures:
             day = found.decided_on(name)
@@ -229,13 +236,11 @@ def _table(changes: Mapping[str, Change]) -> Table:
     from unskew.online.change import percent
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    adjusted = any(change.removed is not None for change in changes.values())
-    heads = ["measure", "control", "treatment", "change", "interval", "p", "p Holm"]
-    for head in [*heads, "variance removed"] if adjusted else heads:
+    for head in ("measure", "control", "treatment", "change", "interval", "p", "p Holm"):
         table.add_column(head, no_wrap=True)
     for name, change in changes.items():
         ends = change.interval
-        cells = [
+        table.add_row(
             escape(name),
             _number(change.control),
             _number(change.treatment),
@@ -243,10 +248,7 @@ def _table(changes: Mapping[str, Change]) -> Table:
             "–" if ends is None else rf"\[{percent(ends.low)}, {percent(ends.high)}]",
             _p(change.p),
             _p(change.p_holm),
-        ]
-        if adjusted:
-            cells.append("–" if change.removed is None else f"{change.removed:.0%}")
-        table.add_row(*cells)
+        )
     return table
 
 
