@@ -33,7 +33,7 @@ POOL = 40
 Z = float(norm.isf(0.025) + norm.isf(0.2))
 # The noise of the better ranker, and what the worse one adds to it.
 NOISE = 1.0
-ADDED = {"far": 2.0, "near": 1.0, "close": 0.5}
+ADDED = {"far": 2.0, "near": 1.0, "close": 0.5, "closest": 0.25}
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def main() -> None:
     """Print a table of sessions, with the number of times fewer than the A/B test on click@1."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--queries", type=int, default=500)
-    parser.add_argument("--sessions", type=int, default=400_000)
+    parser.add_argument("--sessions", type=int, default=600_000)
     parser.add_argument("--repeats", type=int, default=200)
     arguments = parser.parse_args()
     data = unskew.datasets.make_search_dataset(  # every query has more than ten documents

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from unskew import bias as bias
     from unskew import datasets as datasets
+    from unskew import online as online
     from unskew import simulate as simulate
     from unskew.errors import DataError as DataError
     from unskew.errors import MissingDependencyError as MissingDependencyError
