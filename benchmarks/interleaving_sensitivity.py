@@ -20,8 +20,8 @@ from scipy.stats import norm
 
 import unskew
 from unskew.clicks import ClickModel, click_model
-from unskew.clicks.base import FlatPages
-from unskew.clicks.stream import stream_key
+from unskew.clicks.kernels import FlatPages
+from unskew.clicks.stream import Streams, stream_key
 from unskew.log.labelled import LabelledData
 from unskew.online.interleaving import METHODS
 
@@ -72,12 +72,10 @@ def clicks(
     rng = np.random.default_rng(seed)
     query = rng.integers(lists.row.shape[0], size=n)
     which = rng.integers(lists.row.shape[1], size=n)
-    pages = FlatPages(
-        np.arange(n + 1, dtype=np.int64) * LENGTH,
-        np.ascontiguousarray(lists.row[query, which]).ravel(),
-    )
+    shown = np.ascontiguousarray(lists.row[query, which]).ravel()
     context = model.draw_contexts(0, n, seed=seed)
-    click = model.draw(pages, data.relevance, context, first=0, key=stream_key(seed, "click"))
+    pages = FlatPages(np.arange(n + 1, dtype=np.int64) * LENGTH, shown, context)
+    click = model.draw(pages, data.relevance, Streams(stream_key(seed, "click"), 0))
     return click.reshape(n, LENGTH), lists.credit[query, which]
 
 

@@ -99,7 +99,7 @@ def _users(rng: np.random.Generator, lean: float, n: int = 60) -> dict[str, Any]
 def test_users_are_respected() -> None:
     """Users who always vote alike fool the test of impressions, not the one that knows them."""
     rng = np.random.default_rng(1)
-    n = 150
+    n = 60
     wrong = {"ignored": 0, "per impression": 0, "per user": 0}
     for _ in range(n):
         log = _users(rng, 0.5)

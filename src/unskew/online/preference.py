@@ -236,7 +236,7 @@ def _impression_sql(table: Table, columns: _Columns) -> str:
         f"coalesce(fsum({credit}) FILTER ({clicked}), 0.0)::DOUBLE AS credit, "
         f"least({pairs[0]}, {pairs[1]})::DOUBLE AS pairs, CAST(min({user}) AS VARCHAR) AS unit, "
         f"coalesce(min({user}) <> max({user}), false) AS two, "
-        f"CAST(any_value({quoted(columns.session)}) AS VARCHAR) AS session"
+        f"any_value({quoted(columns.session)}) AS session"
     )
 
 
@@ -247,7 +247,7 @@ def _checked(
     for batch in batches:
         two = batch.column("two").to_numpy(zero_copy_only=False)
         if two.any():
-            session = batch.column("session")[int(np.argmax(two))].as_py()
+            session = str(batch.column("session")[int(np.argmax(two))])
             raise DataError(
                 f"{table.name}, session {session!r}: column {columns.user!r} has two values in a "
                 "session; a session belongs to one user. Remedy: give each list shown a session of "

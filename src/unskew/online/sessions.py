@@ -280,7 +280,7 @@ def _session_sql(
         *(f"min({sql}) <> max({sql}) AS two_{role}" for role, sql in constant.items()),
         f"{f'min({weight}) <> max({weight})' if weight else 'false'} AS two_weight",
         f"{_repeats(table, place)} AS twice",
-        f"CAST(any_value({quoted(columns.session)}) AS VARCHAR) AS session",
+        f"any_value({quoted(columns.session)}) AS session",
     ]
     return ", ".join(select)
 
@@ -311,7 +311,7 @@ def _checked(
                 continue
             flags = batch.column(check).to_numpy(zero_copy_only=False)
             if flags.any():
-                session = batch.column("session")[int(np.argmax(flags))].as_py()
+                session = str(batch.column("session")[int(np.argmax(flags))])
                 raise DataError(
                     f"{table.name}, session {session!r}: column {getattr(columns, role)!r} {what}. "
                     "Remedy: give each page view a session of its own."
