@@ -201,11 +201,15 @@ def test_earlier_data_narrow_the_interval() -> None:
 def test_earlier_data_of_other_users_change_nothing() -> None:
     """A pre-period in which no user of the test occurs explains nothing."""
     control, treatment = both(200, n_users=50)
-    strangers = [arm(100, seed=k, prefix=f"x{k}", n_users=20) for k in (1, 2)]
+    strangers = [
+        arm(100, seed=k, prefix=f"x{k}", n_users=20).drop_columns(["segment", "time", "query"])
+        for k in (1, 2)
+    ]
     plain = read_ab(control, treatment, user="user").measures["clicks"]
     found = read_ab(
-        control, treatment, user="user", pre_control=strangers[0], pre_treatment=strangers[1]
-    ).measures["clicks"]
+        control, treatment, user="user", by="segment",
+        pre_control=strangers[0], pre_treatment=strangers[1],
+    ).measures["clicks"]  # fmt: skip
     assert found.p == pytest.approx(plain.p)
     assert found.removed == pytest.approx(0.0, abs=1e-12)
 

@@ -10,7 +10,7 @@ import duckdb
 
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
-from unskew.log.sources import Source, connect
+from unskew.log.sources import TableLike, connect
 from unskew.online.assignment import Assignment, check_assignment, check_share
 from unskew.online.change import Change, Rule, change, correct
 from unskew.online.measures import DEFAULT_DEPTHS, Measure, click_measures
@@ -75,8 +75,8 @@ def _plain(changes: Mapping[str, Change]) -> dict[str, Any]:
 
 
 def read_ab(
-    control: Source | Impressions,
-    treatment: Source | Impressions,
+    control: TableLike | Impressions,
+    treatment: TableLike | Impressions,
     *,
     session: str = "session",
     position: str = "position",
@@ -90,8 +90,8 @@ def read_ab(
     by: By | None = None,
     measures: Sequence[str] = (),
     depths: Sequence[int] = DEFAULT_DEPTHS,
-    pre_control: Source | None = None,
-    pre_treatment: Source | None = None,
+    pre_control: TableLike | None = None,
+    pre_treatment: TableLike | None = None,
     share: float = 0.5,
     level: float = 0.95,
     sequential: bool = False,
@@ -152,7 +152,9 @@ def read_ab(
     with connect() as work:
         arms = _load(work, "sessions", (control, treatment), columns, "{}")
         if pre is not None:
-            _load(work, "before", pre, replace(columns, time=None, query=None), "pre_{}")
+            _load(
+                work, "before", pre, replace(columns, time=None, query=None, segment=None), "pre_{}"
+            )
         if user is not None:
             _refuse_shared_users(work)
         wanted = [*click_measures(depths), *_own(arms[0])]
@@ -183,8 +185,8 @@ def _unit(user: str | None) -> str:
 
 
 def _both_or_none(
-    control: Source | None, treatment: Source | None, user: str | None
-) -> tuple[Source, Source] | None:
+    control: TableLike | None, treatment: TableLike | None, user: str | None
+) -> tuple[TableLike, TableLike] | None:
     if control is None and treatment is None:
         return None
     if control is None or treatment is None:
@@ -207,7 +209,7 @@ def _for_slices(columns: SessionColumns, by: str | None) -> SessionColumns:
 def _load(
     work: duckdb.DuckDBPyConnection,
     name: str,
-    sources: tuple[Source, Source],
+    sources: tuple[TableLike, TableLike],
     columns: SessionColumns,
     what: str,
 ) -> list[SessionTable]:

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from unskew.errors import DataError
 from unskew.log.schema import missing_column
-from unskew.log.sources import Table, quoted
+from unskew.log.sources import SourceTable, quoted
 
 __all__ = ["Day", "day_of", "key", "number", "require"]
 
@@ -24,13 +24,13 @@ _EXACT = 2**53
 _EPOCHS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (1e8, 1.0))
 
 
-def require(table: Table, column: str, option: str) -> None:
+def require(table: SourceTable, column: str, option: str) -> None:
     """Raise the error that names the nearest column, unless the table has this one."""
     if column not in table.columns:
         raise missing_column(column, table.columns, table.name, option=option)
 
 
-def key(table: Table, column: str) -> str:
+def key(table: SourceTable, column: str) -> str:
     """A key that compares exactly: whole numbers and texts as they are, anything else as text.
 
     Floating-point ids, which data frames make of whole numbers with gaps, become whole numbers again;
@@ -58,7 +58,7 @@ def key(table: Table, column: str) -> str:
     return f"CAST({name} AS VARCHAR)"
 
 
-def number(table: Table, column: str) -> str:
+def number(table: SourceTable, column: str) -> str:
     """A number as DOUBLE; what is no number becomes NaN, and only null stays null."""
     kind, name = table.columns[column], quoted(column)
     if kind in _WHOLE | _FLOATS or kind.startswith("DECIMAL"):
@@ -83,7 +83,7 @@ class Day:
         return (date(1970, 1, 1) + timedelta(days=day)).isoformat() if self.calendar else str(day)
 
 
-def day_of(table: Table, column: str) -> Day:
+def day_of(table: SourceTable, column: str) -> Day:
     """The day of each row: from dates, timestamps, ISO text, seconds since 1970, or day numbers.
 
     Numbers below 10**8 are day numbers; larger ones count seconds since 1970, or thousandths,

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
-from unskew.log.sources import Source, connect
+from unskew.log.sources import TableLike, connect
 from unskew.online.assignment import check_share
 from unskew.online.measures import Measure, click_measures
 from unskew.online.ratio import Ratio
@@ -170,7 +170,7 @@ def plan_ab(
 
 
 def baseline_from_log(
-    source: Source | Impressions,
+    source: TableLike | Impressions,
     measure: str = "click@1",
     *,
     columns: SessionColumns | None = None,

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.significance import Interval
-from unskew.log.sources import Source, Table, connect, open_table, quoted
+from unskew.log.sources import SourceTable, TableLike, connect, open_table, quoted
 from unskew.online.expressions import key, number, require
 from unskew.online.ratio import Units, ratios
 from unskew.online.rules import RowRule, check_rows, is_click, is_finite, is_given
@@ -128,14 +128,14 @@ class _Columns:
 
 
 def read_interleaving(
-    source: Source,
+    source: TableLike,
     *,
     session: str = "session",
     click: str = "click",
     team: str = "team",
     user: str | None = None,
     credit: str | None = None,
-    mixed: Source | None = None,
+    mixed: TableLike | None = None,
     query: str = "query",
     doc: str = "doc",
     level: float = 0.95,
@@ -184,7 +184,7 @@ def read_interleaving(
         return _reading(work, level, user is not None)
 
 
-def _present(table: Table, columns: _Columns) -> _Columns:
+def _present(table: SourceTable, columns: _Columns) -> _Columns:
     for role in ("session", "click", "team", "user", "credit"):
         name = getattr(columns, role)
         if name is not None:
@@ -194,7 +194,7 @@ def _present(table: Table, columns: _Columns) -> _Columns:
     return columns
 
 
-def _rules(table: Table, columns: _Columns) -> list[RowRule]:
+def _rules(table: SourceTable, columns: _Columns) -> list[RowRule]:
     rules = [
         is_given(table, name, role)
         for role in ("session", "click", "user")
@@ -225,7 +225,7 @@ def _team(columns: _Columns) -> str:
     return f"CAST({quoted(columns.team)} AS VARCHAR)"
 
 
-def _impression_sql(table: Table, columns: _Columns) -> str:
+def _impression_sql(table: SourceTable, columns: _Columns) -> str:
     """One list shown: its credit, how many documents of each team it has, and its user."""
     clicked = f"{number(table, columns.click)} > 0"
     side = f"CASE {_team(columns)} WHEN 'A' THEN 1.0 WHEN 'B' THEN -1.0 ELSE 0.0 END"
@@ -241,7 +241,7 @@ def _impression_sql(table: Table, columns: _Columns) -> str:
 
 
 def _checked(
-    batches: Iterator[pa.RecordBatch], table: Table, columns: _Columns
+    batches: Iterator[pa.RecordBatch], table: SourceTable, columns: _Columns
 ) -> Iterator[pa.RecordBatch]:
     """The impressions, once none of them has shown two users."""
     for batch in batches:
@@ -332,8 +332,8 @@ def _margin(units: Units, middle: float, level: float) -> Margin:
 
 def _with_teams(
     work: duckdb.DuckDBPyConnection,
-    source: Source,
-    mixed: Source,
+    source: TableLike,
+    mixed: TableLike,
     columns: _Columns,
     table: str | None,
 ) -> pa.Table:
@@ -385,7 +385,7 @@ def _with_teams(
     return work.sql(f"SELECT {selected} FROM {joined}").to_arrow_table()
 
 
-def _pair(table: Table, columns: _Columns) -> str:
+def _pair(table: SourceTable, columns: _Columns) -> str:
     return (
         f"CAST({key(table, columns.query)} AS VARCHAR) AS q, "
         f"CAST({key(table, columns.doc)} AS VARCHAR) AS d"

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.errors import DataError, UsageError
-from unskew.log.sources import Source, Table, connect, open_table
+from unskew.log.sources import SourceTable, TableLike, connect, open_table
 from unskew.online.expressions import key, number, require
 from unskew.online.interleaving import METHODS, TEAMS
 from unskew.online.rules import check_rows, is_finite, is_given
@@ -31,8 +31,8 @@ class _Rankings:
 
 
 def mix_rankings(
-    a: Source,
-    b: Source,
+    a: TableLike,
+    b: TableLike,
     *,
     method: str = "team-draft",
     length: int | None = None,
@@ -62,7 +62,7 @@ def mix_rankings(
 
     Returns
     -------
-    pyarrow.Table
+    pyarrow.SourceTable
         ``query``, ``position``, ``doc``, ``team`` (A, B, or null for a document of both) and
         ``credit``, what a click on it says: 1 for A, -1 for B, between them with probabilities.
 
@@ -107,7 +107,7 @@ def _generator(seed: int, query: str) -> np.random.Generator:
 
 
 def _read(
-    source: Source, what: str, query: str, doc: str, rank: str | None, score: str | None
+    source: TableLike, what: str, query: str, doc: str, rank: str | None, score: str | None
 ) -> _Rankings:
     with connect() as connection:
         table = open_table(source, connection, what=what, text_columns=[query, doc])
@@ -135,7 +135,7 @@ def _read(
     return _Rankings(name, lists, kinds[0], kinds[1])
 
 
-def _order(table: Table, rank: str | None, score: str | None) -> tuple[str, float]:
+def _order(table: SourceTable, rank: str | None, score: str | None) -> tuple[str, float]:
     """The column that orders, and 1 if the smallest value is at the top."""
     if rank is None and score is None:
         found = [name for name in ("rank", "score") if name in table.columns]

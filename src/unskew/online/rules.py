@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from unskew.errors import DataError
-from unskew.log.sources import Table, quoted
+from unskew.log.sources import SourceTable, quoted
 from unskew.online.expressions import number
 
 __all__ = ["RowRule", "check_rows", "is_click", "is_finite", "is_given"]
@@ -21,7 +21,7 @@ class RowRule(NamedTuple):
     remedy: str
 
 
-def is_given(table: Table, column: str, role: str) -> RowRule:
+def is_given(table: SourceTable, column: str, role: str) -> RowRule:
     """The rule that a column has a value in every row."""
     null = f"{quoted(column)} IS NULL"
     if table.columns[column] in ("FLOAT", "DOUBLE"):
@@ -30,7 +30,7 @@ def is_given(table: Table, column: str, role: str) -> RowRule:
     return RowRule(null, column, wrong, "fill it in, or leave such rows out")
 
 
-def is_finite(table: Table, column: str, role: str) -> RowRule:
+def is_finite(table: SourceTable, column: str, role: str) -> RowRule:
     """The rule that a column holds finite numbers, or null."""
     value = number(table, column)
     return RowRule(
@@ -41,7 +41,7 @@ def is_finite(table: Table, column: str, role: str) -> RowRule:
     )
 
 
-def is_click(table: Table, column: str) -> RowRule:
+def is_click(table: SourceTable, column: str) -> RowRule:
     """The rule that a column holds clicks or grades."""
     click = number(table, column)
     return RowRule(
@@ -52,7 +52,7 @@ def is_click(table: Table, column: str) -> RowRule:
     )
 
 
-def check_rows(table: Table, rules: Sequence[RowRule]) -> None:
+def check_rows(table: SourceTable, rules: Sequence[RowRule]) -> None:
     """Raise a `DataError` for an empty table, or for the first row that breaks the first rule."""
     counts = ", ".join(
         f"count(*) FILTER ({rule.condition}) AS c{k}" for k, rule in enumerate(rules)
@@ -67,7 +67,7 @@ def check_rows(table: Table, rules: Sequence[RowRule]) -> None:
             raise _row_error(table, rule, found[f"c{k}"])
 
 
-def _row_error(table: Table, rule: RowRule, count: int) -> DataError:
+def _row_error(table: SourceTable, rule: RowRule, count: int) -> DataError:
     row = table.first_row(rule.condition, [rule.column])
     where, value = table.name, ""
     if row is not None:

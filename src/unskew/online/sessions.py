@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
-from unskew.log.sources import Source, Table, connect, open_table, quoted
+from unskew.log.sources import SourceTable, TableLike, connect, open_table, quoted
 from unskew.online.expressions import Day, day_of, key, number, require
 from unskew.online.measures import AGGREGATES, ColumnMeasure, column_measures
 from unskew.online.rules import RowRule, check_rows, is_click, is_finite, is_given
@@ -82,7 +82,7 @@ def add_sessions(
     work: duckdb.DuckDBPyConnection,
     name: str,
     arm: int,
-    source: Source | Impressions,
+    source: TableLike | Impressions,
     columns: SessionColumns,
     *,
     what: str,
@@ -162,7 +162,7 @@ def _pattern_sessions(data: Impressions) -> pa.RecordBatch:
 
 
 def _present(
-    table: Table, columns: SessionColumns, measures: Sequence[ColumnMeasure]
+    table: SourceTable, columns: SessionColumns, measures: Sequence[ColumnMeasure]
 ) -> SessionColumns:
     """Check that every column is there; take ``weight`` if there is a column of that name."""
     roles = (
@@ -188,7 +188,7 @@ def _present(
 
 
 def _rules(
-    table: Table, columns: SessionColumns, measures: Sequence[ColumnMeasure], day: Day | None
+    table: SourceTable, columns: SessionColumns, measures: Sequence[ColumnMeasure], day: Day | None
 ) -> list[RowRule]:
     """What no row may hold."""
     place, first = number(table, columns.position), columns.first_position
@@ -238,7 +238,7 @@ def _rules(
     return rules
 
 
-def _check_clicks(table: Table, column: str) -> None:
+def _check_clicks(table: SourceTable, column: str) -> None:
     if not table.one("count(*) AS n", f"WHERE {number(table, column)} > 0")["n"]:
         raise DataError(
             f"{table.name}: column {column!r} holds not a single click. Remedy: check that the click "
@@ -247,7 +247,7 @@ def _check_clicks(table: Table, column: str) -> None:
 
 
 def _session_sql(
-    table: Table,
+    table: SourceTable,
     columns: SessionColumns,
     measures: Sequence[ColumnMeasure],
     day: Day | None,
@@ -285,7 +285,7 @@ def _session_sql(
     return ", ".join(select)
 
 
-def _repeats(table: Table, place: str) -> str:
+def _repeats(table: SourceTable, place: str) -> str:
     """SQL for whether a position occurs twice in a session."""
     if (table.one(f"max({place}) AS top")["top"] or 0) > _LONG_PAGE:
         return f"count(*) <> count(DISTINCT {place})"
@@ -302,7 +302,7 @@ _TWICE = {
 
 
 def _checked(
-    batches: Iterator[pa.RecordBatch], table: Table, columns: SessionColumns
+    batches: Iterator[pa.RecordBatch], table: SourceTable, columns: SessionColumns
 ) -> Iterator[pa.RecordBatch]:
     """The batches without the columns for checks, once these have shown nothing wrong."""
     for batch in batches:
