@@ -40,7 +40,7 @@ ROOMS = {
     "rankers": {"log", "clicks", "pairs", "trees", "bias", "evaluation"},
     "datasets": {"log"},
     "simulate": {"log", "clicks", "datasets"},
-    "online": {"log", "clicks", "evaluation"},
+    "online": {"log", "evaluation"},
     "report": {"log", "bias", "evaluation"},
     "paper": {
         "log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers", "datasets", "simulate",
