@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from unskew import __version__
-from unskew.cli.console import errors
+from unskew.cli.choices import Command
+from unskew.cli.console import errors, show
+from unskew.cli.groups import spell_out
 from unskew.errors import MissingDependencyError, UnskewError, UsageError
 
 __all__ = ["app", "main"]
@@ -57,7 +59,7 @@ for _name in COMMANDS:
     if hasattr(_module, "commands"):
         app.add_typer(_module.commands, name=_name)
     else:
-        app.command(_name)(_module.run)
+        app.command(_name, cls=Command)(spell_out(_module.run))
 
 
 def main(arguments: list[str] | None = None) -> Any:
@@ -65,17 +67,13 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         return app(arguments)
     except (UsageError, MissingDependencyError) as error:
-        errors.print(f"[bold red]unskew:[/] {_plain(error)}", soft_wrap=True)
-        sys.exit(CALL_IS_WRONG)
+        _end(str(error), CALL_IS_WRONG)
     except (UnskewError, OSError) as error:
-        errors.print(f"[bold red]unskew:[/] {_plain(error)}", soft_wrap=True)
-        sys.exit(DATA_IS_WRONG)
+        _end(str(error), DATA_IS_WRONG)
     except KeyboardInterrupt:
-        errors.print("[bold red]unskew:[/] interrupted")
-        sys.exit(INTERRUPTED)
+        _end("interrupted", INTERRUPTED)
 
 
-def _plain(error: BaseException) -> str:
-    from rich.markup import escape
-
-    return escape(str(error))
+def _end(message: str, code: int) -> NoReturn:
+    show(("unskew:", "bold red"), f" {message}", to=errors)
+    sys.exit(code)

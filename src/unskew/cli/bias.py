@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from unskew.cli import options as o
-from unskew.cli.console import output
+from unskew.cli.console import output, print_json, show
+from unskew.cli.reading import Log, LogReading, load_ranker
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,10 +23,14 @@ WIDTH = 12
 
 
 def run(
-    log: o.Log,
+    log: Log,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", help="A method (repeatable); by default all."),
+        typer.Option(
+            "--method",
+            "-m",
+            help="A method (repeatable): {methods}; by default all that can be estimated alone.",
+        ),
     ] = None,
     shuffled: Annotated[
         str | None,
@@ -41,43 +44,28 @@ def run(
         int | None, typer.Option(help="Positions with a bias of their own (default all).", min=1)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-    session: o.Session = "session",
-    query: o.Query = "query",
-    doc: o.Doc = "doc",
-    position: o.Position = "position",
-    click: o.Click = "click",
-    weight: o.Weight = None,
-    context: o.Context = None,
-    time: o.Time = None,
-    features: o.FeaturesTable = None,
-    categorical: o.Categorical = None,
-    ignore: o.Ignore = None,
-    table: o.TableName = None,
-    first_position: o.FirstPosition = 1,
-    memory_limit: o.MemoryLimit = None,
-    threads: o.Threads = None,
-    quiet: o.Quiet = False,
+    *,
+    reading: LogReading,
 ) -> None:
     """Estimate the position bias of a log by every method that fits it.
 
     Methods that do not fit the log say why. Where relevance follows position, as it does behind a
     good ranker, methods disagree; those that see shuffled lists or documents that moved are right.
     """
-    given = dict(locals())
     from unskew.bias.comparison import compare_estimators
 
-    data = o.open_log(log, given)
+    data = reading.impressions(log)
     outcomes = compare_estimators(
         data,
         methods=method or None,
-        progress=not quiet,
+        show_progress=not reading.quiet,
         context=None if shuffled is None else _context(data, shuffled),
-        scores=None if model is None else _ranker(model),
+        scores=None if model is None else load_ranker(model),
         n_positions=n_positions,
-        n_jobs=threads,
+        n_jobs=reading.threads,
     )
     if as_json:
-        typer.echo(json.dumps({"methods": [one.to_dict() for one in outcomes]}, indent=2))
+        print_json({"methods": [one.to_dict() for one in outcomes]})
     else:
         _show(outcomes)
     if all(one.bias is None for one in outcomes):
@@ -93,29 +81,18 @@ def _context(data: Impressions, value: str) -> Any:
     raise UsageError(f"--shuffled: the log has no context {value!r}. Its contexts: {shown}")
 
 
-def _ranker(path: str) -> Any:
-    from unskew.loading import load
-
-    ranker = load(path)
-    if not hasattr(ranker, "predict"):
-        raise UsageError(f"{path} is not a model: it holds {type(ranker).__name__}")
-    return ranker
-
-
 def _show(outcomes: list[Outcome]) -> None:
     columns: dict[str, list[float]] = {}
     for one in outcomes:
         if one.bias is not None:
             columns |= _curves(one.method, one.bias)
     if columns:
-        output.print("[bold]Position bias[/], relative to position 1")
+        show(("Position bias", "bold"), ", relative to position 1")
         _draw(columns)
     output.print(_table(outcomes))
     for one in outcomes:
         for note in one.notes:
-            output.print(
-                f"[yellow]{one.method}:[/] {escape(note)}", highlight=False, soft_wrap=True
-            )
+            show((f"{one.method}:", "yellow"), f" {note}")
 
 
 def _draw(columns: dict[str, list[float]]) -> None:
@@ -126,9 +103,7 @@ def _draw(columns: dict[str, list[float]]) -> None:
     at_once = max(1, (output.width - len("position")) // (WIDTH + len("  0.000   ")))
     for first in range(0, len(names), at_once):
         block = {name: columns[name] for name in names[first : first + at_once]}
-        drawn = curves(block, width=WIDTH, rows=SHOWN_POSITIONS)
-        output.print(drawn, highlight=False, markup=False, soft_wrap=True)
-        output.print()
+        show(curves(block, width=WIDTH, rows=SHOWN_POSITIONS) + "\n")
 
 
 def _curves(method: str, bias: PositionBias) -> dict[str, list[float]]:
@@ -150,5 +125,6 @@ def _table(outcomes: list[Outcome]) -> Table:
         if one.bias is not None:
             table.add_row(one.method, f"{one.seconds:.1f}", METHODS[one.method].summary)
         else:
-            table.add_row(one.method, "–", f"[red]does not fit:[/] {escape(one.reason or '')}")
+            reason = Text.assemble(("does not fit:", "red"), f" {one.reason or ''}")
+            table.add_row(one.method, "–", reason)
     return table

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unskew.cli.console import errors
-from unskew.cli.console import output as screen
+from unskew.cli.console import errors, output, say, show
+from unskew.cli.reading import Quiet
+from unskew.store import replace_file
 
 if TYPE_CHECKING:
     from unskew.demo.story import Story
@@ -21,39 +22,44 @@ def run(
         "demo"
     ),
     seed: Annotated[int, typer.Option(help="Another seed, another world.", min=0)] = 1,
+    quiet: Quiet = False,
 ) -> None:
     """Simulate clicks, train with and without debiasing, compare; takes about a minute."""
-    errors.print("loading …", style="dim")
+    out.mkdir(parents=True, exist_ok=True)
+    if not quiet:
+        say("loading …")
     from unskew.demo.page import demo_page
     from unskew.demo.story import tell
 
-    with errors.status("…") as status:
+    if quiet:
+        story = tell(seed)
+    else:
+        with errors.status("…") as status:
 
-        def say(message: str) -> None:
-            errors.print(f"[dim]{message}[/]")
-            status.update(f"{message} …")
+            def report_step(message: str) -> None:
+                say(message)
+                status.update(f"{message} …")
 
-        story = tell(seed, say=say)
-    show(story)
-    out.mkdir(parents=True, exist_ok=True)
+            story = tell(seed, say=report_step)
+    show_story(story)
     report = out / "report.html"
-    report.write_text(demo_page(story), encoding="utf-8")
-    screen.print(f"\nThe report: {report.resolve()}", highlight=False, soft_wrap=True)
+    replace_file(report, lambda file: file.write_text(demo_page(story), encoding="utf-8"))
+    show(f"\nThe report: {report.resolve()}")
 
 
-def show(story: Story) -> None:
+def show_story(story: Story) -> None:
     """Print the comparison, the paired differences and the bias curves."""
     from unskew.cli.evaluate import comparison_table, evaluation_table
 
-    screen.print(evaluation_table(story.evaluations))
+    output.print(evaluation_table(story.evaluations))
     chosen = [c for c in story.comparisons if c.metric in ("ndcg@1", "ndcg@10")]
-    screen.print(comparison_table(chosen))
-    screen.print(_bias_table(story))
+    output.print(comparison_table(chosen))
+    output.print(_bias_table(story))
     gain = story.gain
     verdict = "beats" if gain.interval.low > 0 else "does not clearly beat"
-    screen.print(
-        rf"{gain.a} {verdict} {gain.b}: NDCG@10 {gain.difference:+.4f} "
-        rf"\[{gain.interval.low:+.4f}, {gain.interval.high:+.4f}]"
+    show(
+        f"{gain.a} {verdict} {gain.b}: NDCG@10 {gain.difference:+.4f} "
+        f"[{gain.interval.low:+.4f}, {gain.interval.high:+.4f}]"
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unskew.cli.console import output as screen
+from unskew.cli.console import output, print_json
+from unskew.cli.reading import DataReading, Wanted, load_ranker
 from unskew.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -17,8 +19,35 @@ if TYPE_CHECKING:
     from unskew.evaluation.evaluation import Evaluation
     from unskew.evaluation.significance import Comparison
     from unskew.log.features import Features
+    from unskew.log.impressions import Impressions
+    from unskew.log.labelled import LabelledData
+
+    # By ranker, estimator and metric.
+    Estimates = Mapping[str, Mapping[str, Mapping[str, Estimate]]]
 
 __all__ = ["run"]
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How rankers are measured."""
+
+    metrics: Annotated[
+        str | None, typer.Option(help="Comma-separated, such as ndcg@10,map,err@10.")
+    ] = None
+    baseline: Annotated[
+        str | None, typer.Option(help="Compare the others with this ranker only.")
+    ] = None
+    test: Annotated[str, typer.Option(help="The paired test: fisher or t.")] = "fisher"
+    ties: Annotated[str, typer.Option(help="Equal scores: average or stable.")] = "average"
+    empty: Annotated[
+        str, typer.Option(help="Queries without a relevant document: skip, 0 or 1.")
+    ] = "skip"
+    max_grade: Annotated[int, typer.Option(help="The highest grade, for err.")] = 4
+
+    def names(self, default: Iterable[str]) -> list[str]:
+        """The metrics that were asked for."""
+        return self.metrics.split(",") if self.metrics else list(default)
 
 
 def run(
@@ -26,9 +55,8 @@ def run(
     labels: Annotated[
         str | None, typer.Option(help="Labelled documents: LETOR text or a table.")
     ] = None,
-    log: Annotated[str | None, typer.Option(help="Or a held-out click log.")] = None,
-    features: Annotated[
-        str | None, typer.Option(help="With --log: the features table of its documents.")
+    log: Annotated[
+        str | None, typer.Option(help="Or a held-out click log, raw or from 'unskew compact'.")
     ] = None,
     bias: Annotated[
         Path | None,
@@ -37,119 +65,142 @@ def run(
     score: Annotated[
         list[str] | None, typer.Option(help="A feature column that is a ranker's score.")
     ] = None,
-    metrics: Annotated[
-        str | None, typer.Option(help="Comma-separated, such as ndcg@10,map,err@10.")
-    ] = None,
-    baseline: Annotated[
-        str | None, typer.Option(help="Compare the others with this ranker only.")
-    ] = None,
-    test: Annotated[str, typer.Option(help="The paired test: fisher or t.")] = "fisher",
-    ties: Annotated[str, typer.Option(help="Equal scores: average or stable.")] = "average",
-    empty: Annotated[
-        str, typer.Option(help="Queries without a relevant document: skip, 0 or 1.")
-    ] = "skip",
-    max_grade: Annotated[int, typer.Option(help="The highest grade, for err.")] = 4,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    *,
+    measuring: Measuring,
+    reading: DataReading,
 ) -> None:
     """Measure rankers on labels, with intervals and paired tests, or on a held-out log."""
     if (labels is None) == (log is None):
         raise UsageError("give either --labels or --log")
-    names = metrics.split(",") if metrics else None
+    if measuring.empty not in ("skip", "0", "1"):
+        raise UsageError(f"--empty must be skip, 0 or 1, got {measuring.empty!r}")
+    rankers = _rankers(models or [], score or [])
+    wanted = Wanted(list(rankers.values()), score or [])
     if labels is not None:
-        options = {"ties": ties, "empty": empty if empty == "skip" else _count(empty)}
-        _on_labels(
-            labels, models or [], score or [], names, baseline, test,
-            {**options, "max_grade": max_grade}, as_json,
-        )  # fmt: skip
+        data = reading.labels(labels, wanted)
+        found = _on_labels(data, _scores(rankers, wanted, data.features), measuring)
+        compared = _compared(found, measuring)
+        if as_json:
+            print_json(evaluation_json(found, compared))
+            return
+        output.print(evaluation_table(found))
+        if compared:
+            output.print(comparison_table(compared))
     else:
-        _on_log(str(log), features, bias, models or [], score or [], names, as_json)
+        clicks = reading.impressions(str(log), wanted)
+        propensity = _bias(bias, rankers.values())
+        scores = _scores(rankers, wanted, clicks.features)
+        estimates = _on_clicks(clicks, scores, propensity, measuring)
+        if as_json:
+            print_json(_estimates_json(estimates))
+        else:
+            output.print(_estimates_table(estimates))
 
 
-def _count(empty: str) -> int:
-    if empty not in ("0", "1"):
-        raise UsageError(f"--empty must be skip, 0 or 1, got {empty!r}")
-    return int(empty)
-
-
-def _scores(models: list[str], columns: list[str], features: Features) -> dict[str, Any]:
-    """The scores of every ranker that was named, by its name."""
-    from importlib import import_module
-
-    scores: dict[str, Any] = {}
+def _rankers(models: list[str], columns: list[str]) -> dict[str, Any]:
+    """The models by the names of their folders."""
+    rankers: dict[str, Any] = {}
     for path in models:
         name = Path(path).name
-        if name in scores:
+        if name in rankers:
             raise UsageError(f"two models are called {name!r}: rename one of the folders")
-        model = import_module("unskew").load(path)
-        scores[name] = model.predict(features.values)
-    for column in columns:
-        if column not in features.names:
-            raise DataError(
-                f"there is no column {column!r} to take scores from: there are "
-                f"{', '.join(features.names[:8])}{' …' if features.n_features > 8 else ''}"
-            )
-        scores[column] = features.values[:, features.names.index(column)]
-    if not scores:
+        rankers[name] = load_ranker(path)
+    if not models and not columns:
         raise UsageError("nothing to evaluate: give folders of models, or --score COLUMN")
+    return rankers
+
+
+def _scores(rankers: Mapping[str, Any], wanted: Wanted, features: Features) -> dict[str, Any]:
+    """The scores by every model and every score column, by its name."""
+    scores = {name: ranker.predict(features) for name, ranker in rankers.items()}
+    for column in wanted.scores:
+        scores[column] = features.values[:, features.names.index(column)]
     return scores
 
 
-def _on_labels(
-    labels: str,
-    models: list[str],
-    columns: list[str],
-    metrics: list[str] | None,
-    baseline: str | None,
-    test: Any,
-    options: dict[str, Any],
-    as_json: bool,
-) -> None:
-    from unskew.evaluation.evaluation import DEFAULT_METRICS, evaluate
-    from unskew.evaluation.significance import compare
-    from unskew.log.read import read_labels
+def _bias(path: Path | None, rankers: Iterable[Any]) -> Any:
+    """The bias of a file, or the one that the first model with any has learned."""
+    import numpy as np
 
-    data = read_labels(labels)
-    names = metrics or list(DEFAULT_METRICS)
-    rankers = {
-        name: evaluate(score, data, metrics=names, **options)
-        for name, score in _scores(models, columns, data.features).items()
+    if path is not None:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for key in ("t_plus", "propensity"):
+            if key in content:
+                return np.asarray(content[key], dtype=np.float64)
+        raise DataError(f"{path} has neither 't_plus' nor 'propensity'")
+    learned = (getattr(ranker, "position_bias_", None) for ranker in rankers)
+    found = next((one for one in learned if one is not None), None)
+    if found is None:
+        raise UsageError("no position bias: give --bias FILE, or a model that has learned one")
+    return found
+
+
+def _on_labels(
+    data: LabelledData, scores: Mapping[str, Any], measuring: Measuring
+) -> dict[str, Evaluation]:
+    from unskew.evaluation.evaluation import DEFAULT_METRICS, evaluate
+
+    options: dict[str, Any] = {
+        "metrics": measuring.names(DEFAULT_METRICS),
+        "ties": measuring.ties,
+        "empty": "skip" if measuring.empty == "skip" else int(measuring.empty),
+        "max_grade": measuring.max_grade,
     }
-    comparisons = (
-        [c for m in names for c in compare(rankers, metric=m, baseline=baseline, test=test)]
-        if len(rankers) > 1
-        else []
-    )
-    if as_json:
-        typer.echo(json.dumps(evaluation_json(rankers, comparisons), indent=2))
-        return
-    screen.print(evaluation_table(rankers))
-    if comparisons:
-        screen.print(comparison_table(comparisons))
+    return {name: evaluate(score, data, **options) for name, score in scores.items()}
+
+
+def _compared(found: Mapping[str, Evaluation], measuring: Measuring) -> list[Comparison]:
+    """The paired comparisons of two rankers or more, metric by metric."""
+    from unskew.evaluation.significance import compare
+
+    if len(found) < 2:
+        return []
+    options: dict[str, Any] = {"baseline": measuring.baseline, "test": measuring.test}
+    metrics = next(iter(found.values())).per_query
+    return [c for metric in metrics for c in compare(found, metric=metric, **options)]
+
+
+def _on_clicks(
+    data: Impressions, scores: Mapping[str, Any], propensity: Any, measuring: Measuring
+) -> Estimates:
+    from unskew.evaluation.counterfactual import DEFAULT_METRICS, ESTIMATORS, evaluate_clicks
+
+    metrics = measuring.names(DEFAULT_METRICS)
+    return {
+        ranker: {
+            name: evaluate_clicks(data, score, propensity, metrics=metrics, estimator=name)
+            for name in ESTIMATORS
+        }
+        for ranker, score in scores.items()
+    }
 
 
 def evaluation_json(
     rankers: Mapping[str, Evaluation], comparisons: list[Comparison]
 ) -> dict[str, Any]:
     """The means with intervals, and the comparisons, as plain values."""
-    found: dict[str, Any] = {"rankers": {}, "comparisons": []}
-    for name, evaluation in rankers.items():
-        found["rankers"][name] = {
-            metric: {
-                "mean": evaluation.mean[metric],
-                "interval": list(_limits(evaluation, metric)),
-                "queries": evaluation.n_queries[metric],
+    return {
+        "rankers": {
+            name: {
+                metric: {
+                    "mean": evaluation.mean[metric],
+                    "interval": list(_limits(evaluation, metric)),
+                    "queries": evaluation.n_queries[metric],
+                }
+                for metric in evaluation.per_query
             }
-            for metric in evaluation.per_query
-        }
-    for c in comparisons:
-        found["comparisons"].append(
+            for name, evaluation in rankers.items()
+        },
+        "comparisons": [
             {
                 "a": c.a, "b": c.b, "metric": c.metric, "difference": c.difference,
                 "interval": [c.interval.low, c.interval.high], "test": c.test,
                 "p_value": c.p_value, "p_corrected": c.p_corrected, "queries": c.n_queries,
             }
-        )  # fmt: skip
-    return found
+            for c in comparisons
+        ],
+    }  # fmt: skip
 
 
 def _limits(evaluation: Evaluation, metric: str) -> tuple[float | None, float | None]:
@@ -169,7 +220,7 @@ def evaluation_table(rankers: Mapping[str, Evaluation]) -> Any:
         cells = []
         for metric in metrics:
             low, high = _limits(evaluation, metric)
-            around = "" if low is None else rf" \[{low:.4f}, {high:.4f}]"
+            around = "" if low is None else f" [{low:.4f}, {high:.4f}]"
             cells.append(f"{evaluation.mean[metric]:.4f}{around}")
         table.add_row(name, *cells)
     return table
@@ -185,92 +236,40 @@ def comparison_table(comparisons: list[Comparison]) -> Any:
         table.add_row(
             c.metric,
             f"{c.a} - {c.b}",
-            rf"{c.difference:+.4f} \[{c.interval.low:+.4f}, {c.interval.high:+.4f}]",
+            f"{c.difference:+.4f} [{c.interval.low:+.4f}, {c.interval.high:+.4f}]",
             f"{c.p_value:.4g}",
             f"{c.p_corrected:.4g}",
         )
     return table
 
 
-def _bias(path: Path | None, models: list[str]) -> Any:
-    """The bias of a file, or the one that the first model with any has learned."""
-    from importlib import import_module
-
-    import numpy as np
-
-    if path is not None:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        for key in ("t_plus", "propensity"):
-            if key in content:
-                return np.asarray(content[key], dtype=np.float64)
-        raise DataError(f"{path} has neither 't_plus' nor 'propensity'")
-    for folder in models:
-        found = getattr(import_module("unskew").load(folder), "position_bias_", None)
-        if found is not None:
-            return found
-    raise UsageError("no position bias: give --bias FILE, or a model that has learned one")
-
-
-def _on_log(
-    log: str,
-    features: str | None,
-    bias: Path | None,
-    models: list[str],
-    columns: list[str],
-    metrics: list[str] | None,
-    as_json: bool,
-) -> None:
-    from unskew.evaluation.counterfactual import ESTIMATORS, evaluate_clicks
-    from unskew.log.read import read_log
-
-    data = read_log(log, features=features)
-    propensity = _bias(bias, models)
-    asked = metrics or ["dcg@10", "ndcg@10", "click@1"]
-    found = {
-        ranker: {
-            name: evaluate_clicks(data, score, propensity, metrics=asked, estimator=name)
-            for name in ESTIMATORS
+def _estimates_json(found: Estimates) -> dict[str, Any]:
+    def plain(estimate: Estimate) -> dict[str, Any]:
+        interval = estimate.interval
+        return {
+            "value": estimate.value,
+            "interval": [interval.low, interval.high],
+            "effective_sample_size": estimate.effective_sample_size,
         }
-        for ranker, score in _scores(models, columns, data.features).items()
-    }
-    if as_json:
-        typer.echo(json.dumps(_estimates_json(found), indent=2))
-    else:
-        screen.print(_estimates_table(found))
 
-
-def _estimates_json(found: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> dict[str, Any]:
     return {
         ranker: {
-            estimator: {
-                metric: {
-                    "value": e.value,
-                    "interval": [e.interval.low, e.interval.high],
-                    "effective_sample_size": e.effective_sample_size,
-                }
-                for metric, e in metrics.items()
-            }
+            estimator: {metric: plain(estimate) for metric, estimate in metrics.items()}
             for estimator, metrics in estimators.items()
         }
         for ranker, estimators in found.items()
     }
 
 
-def _estimates_table(found: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> Any:
+def _estimates_table(found: Estimates) -> Any:
     from rich.table import Table
 
-    table = Table(
-        "ranker", "metric", "estimator", "value [95% interval]", "effective clicks",
-        title="estimated from clicks",
-    )  # fmt: skip
+    columns = ("ranker", "metric", "estimator", "value [95% interval]", "effective clicks")
+    table = Table(*columns, title="estimated from clicks")
     for ranker, estimators in found.items():
         for estimator, metrics in estimators.items():
             for metric, e in metrics.items():
-                table.add_row(
-                    ranker,
-                    metric,
-                    estimator,
-                    rf"{e.value:.4f} \[{e.interval.low:.4f}, {e.interval.high:.4f}]",
-                    f"{e.effective_sample_size:,.0f}",
-                )
+                value = f"{e.value:.4f} [{e.interval.low:.4f}, {e.interval.high:.4f}]"
+                size = f"{e.effective_sample_size:,.0f}"
+                table.add_row(ranker, metric, estimator, value, size)
     return table

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from unskew.cli import options as o
-from unskew.cli.console import output
+from unskew.cli.console import output, print_json, show
+from unskew.cli.reading import Log, LogReading, is_saved
 from unskew.terminal import bar
 
 if TYPE_CHECKING:
@@ -21,38 +20,23 @@ SHOWN_POSITIONS = 20
 
 
 def run(
-    log: o.Log,
-    session: o.Session = "session",
-    query: o.Query = "query",
-    doc: o.Doc = "doc",
-    position: o.Position = "position",
-    click: o.Click = "click",
-    weight: o.Weight = None,
-    context: o.Context = None,
-    time: o.Time = None,
-    features: o.FeaturesTable = None,
-    categorical: o.Categorical = None,
-    ignore: o.Ignore = None,
-    table: o.TableName = None,
-    first_position: o.FirstPosition = 1,
-    memory_limit: o.MemoryLimit = None,
-    threads: o.Threads = None,
-    quiet: o.Quiet = False,
+    log: Log,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    *,
+    reading: LogReading,
 ) -> None:
     """Show what a click log holds: sizes, clicks by position, and every kind of problem.
 
     The exit code is 1 if the log has a problem.
     """
     from unskew.log.inspection import inspect_impressions, inspect_log
-    from unskew.log.saved import load
 
-    if o.is_saved(log):
-        found = inspect_impressions(load(log), log)
+    if is_saved(log):
+        found = inspect_impressions(reading.impressions(log), log)
     else:
-        found = inspect_log(log, o.log_options(locals()))
+        found = inspect_log(log, reading.options())
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2, default=str))
+        print_json(found.to_dict())
     else:
         _show(found)
     if found.problems:
@@ -60,21 +44,17 @@ def run(
 
 
 def _show(found: Inspection) -> None:
-    output.print(f"[bold]{escape(found.source)}[/]", highlight=False, soft_wrap=True)
+    show((found.source, "bold"))
     output.print(_summary(found))
     if found.positions:
         output.print(_positions(found))
     for name, count in found.oddities.items():
         if count:
-            output.print(f"[yellow]odd but legal:[/] {count:,} {name.replace('_', ' ')}")
+            show(("odd but legal:", "yellow"), f" {count:,} {name.replace('_', ' ')}")
     if found.left_out:
-        output.print(f"[red]{found.left_out:,} sessions with problems are left out above[/]")
+        show((f"{found.left_out:,} sessions with problems are left out above", "red"))
     for problem in found.problems:
-        output.print(
-            f"[bold red]problem[/] {problem.kind} ({problem.count:,}): {escape(problem.message)}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        show(("problem", "bold red"), f" {problem.kind} ({problem.count:,}): {problem.message}")
 
 
 def _summary(found: Inspection) -> Table:
@@ -99,7 +79,7 @@ def _summary(found: Inspection) -> Table:
         rows.append((f"{found.ctr:.2%}", "of the results shown were clicked"))
     if found.contexts:
         shown = ", ".join(map(str, found.contexts[:8]))
-        rows.append((f"{len(found.contexts):,}", f"contexts: {escape(shown)}"))
+        rows.append((f"{len(found.contexts):,}", f"contexts: {shown}"))
     for number, text in rows:
         grid.add_row(number, text)
     return grid
@@ -119,7 +99,7 @@ def _positions(found: Inspection) -> Table:
             f"{at.clicks:,}",
             f"{at.ctr:.2%}",
             f"{at.low:.2%} – {at.high:.2%}",
-            f"[cyan]{bar(at.ctr, highest, width=24)}[/]",
+            Text(bar(at.ctr, highest, width=24), "cyan"),
         )
     rest = found.positions[SHOWN_POSITIONS:]
     if rest:

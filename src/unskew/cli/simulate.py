@@ -4,20 +4,53 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unskew.cli.console import output as screen
+from unskew.cli.console import show
 from unskew.cli.labelled import Labelled, read_labelled
+from unskew.cli.reading import Quiet
+from unskew.cli.train_settings import assignment
 from unskew.errors import UsageError
+from unskew.store import replace_file
 
 if TYPE_CHECKING:
     from unskew.log.labelled import LabelledData
     from unskew.simulate import ClickModel, LoggingPolicy, Propensities
 
 __all__ = ["run"]
+
+
+def _parameter(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="The click model")
+
+
+@dataclass(frozen=True)
+class ClickParameters:
+    """Parameters of click models; None leaves a model's default."""
+
+    theta: Annotated[
+        float | None, _parameter("Severity of position bias ({click_models:theta}).")
+    ] = None
+    epsilon: Annotated[float | None, _parameter("Attraction of an irrelevant result.")] = None
+    beta: Annotated[
+        float | None, _parameter("Continuation to the next result ({click_models:beta}).")
+    ] = None
+    phi: Annotated[
+        float | None, _parameter("Satisfaction, a share of attraction ({click_models:phi}).")
+    ] = None
+    gamma: Annotated[
+        float | None, _parameter("Perseverance of an unsatisfied user ({click_models:gamma}).")
+    ] = None
+    trust: Annotated[
+        float | None, _parameter("Clicks on an irrelevant top result ({click_models:trust}).")
+    ] = None
+    max_grade: Annotated[
+        int | None, _parameter("The highest grade; by default that of the data.")
+    ] = None
 
 
 def run(
@@ -29,31 +62,17 @@ def run(
     seed: Annotated[int, typer.Option(help="Same seed, same log.", min=0)] = 1,
     model: Annotated[
         str,
-        typer.Option(help="pbm, cascade, ubm, dbn, dcm, trust or contextual."),
+        typer.Option(help="The click model: {click_models}."),
     ] = "pbm",
-    theta: Annotated[
-        float | None, typer.Option(help="Severity of position bias (pbm, ubm, trust).")
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Attraction of an irrelevant result.")
-    ] = None,
-    beta: Annotated[
-        float | None, typer.Option(help="Continuation to the next result (cascade).")
-    ] = None,
-    phi: Annotated[
-        float | None, typer.Option(help="Satisfaction, a share of attraction (cascade).")
-    ] = None,
-    gamma: Annotated[
-        float | None, typer.Option(help="Perseverance of an unsatisfied user (dbn).")
-    ] = None,
-    trust: Annotated[
-        float | None, typer.Option(help="Clicks on an irrelevant top result (trust).")
-    ] = None,
-    max_grade: Annotated[
-        int | None, typer.Option(help="The highest grade; by default that of the data.")
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", rich_help_panel="The click model",
+            help="Any further parameter of the click model (repeatable).",
+        ),
     ] = None,
     policy: Annotated[
-        str, typer.Option(help="Who ranked: ranksvm, random, drifting or labels.")
+        str, typer.Option(help="Who ranked: {policies}.")
     ] = "ranksvm",
     share: Annotated[
         float, typer.Option(help="The share of labelled queries that train the ranksvm.")
@@ -71,7 +90,10 @@ def run(
     labels: Annotated[
         Path | None, typer.Option(help="Also write the labelled test documents here (Parquet).")
     ] = None,
-) -> None:
+    quiet: Quiet = False,
+    *,
+    parameters: ClickParameters,
+) -> None:  # fmt: skip
     """Simulate a click log on labelled data.
 
     Beside the log stand the features of its documents (NAME.features.parquet) and the true
@@ -80,48 +102,42 @@ def run(
     labelled = read_labelled(
         data, part=part, dataset=dataset, fold=fold, n_queries=queries, seed=seed
     )
-    given = {
-        "theta": theta, "epsilon": epsilon, "beta": beta, "phi": phi, "gamma": gamma,
-        "trust": trust, "max_grade": max_grade or labelled.max_grade,
-    }  # fmt: skip
-    options = {name: value for name, value in given.items() if value is not None}
+    from unskew.simulate import click_model, sample_to_parquet
+
+    given = {name: value for name, value in asdict(parameters).items() if value is not None}
+    given = {"max_grade": labelled.max_grade, **given, **dict(map(assignment, parameter or []))}
     logging_policy = _policy(labelled.data, policy, share, explore, length or None, seed)
-    _simulate(labelled, model, options, logging_policy, sessions, seed, out, labels)
+    chosen = click_model(model, **given)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    sample_to_parquet(
+        out, labelled.data, model=chosen, policy=logging_policy, sessions=sessions, seed=seed,
+        show_progress=not quiet,
+    )  # fmt: skip
+    written = {"log": out, **_write_beside(out, labelled, chosen, labels)}
+    show(f"{sessions:,} sessions on {labelled.data.n_queries:,} queries, {chosen.meaning}")
+    for what, path in written.items():
+        show(f"  {what:<18}{path}")
 
 
-def _simulate(
-    labelled: Labelled,
-    model: str,
-    options: dict[str, Any],
-    policy: LoggingPolicy,
-    sessions: int,
-    seed: int,
-    out: Path,
-    labels: Path | None,
-) -> None:
+def _write_beside(
+    log: Path, labelled: Labelled, model: ClickModel, labels: Path | None
+) -> dict[str, Path]:
+    """Write what belongs to a log: features, true propensities and, if asked for, test labels."""
     import pyarrow.parquet as pq
 
     from unskew.datasets.tables import features_table, labels_table
-    from unskew.simulate import click_model, sample_to_parquet, true_propensities
+    from unskew.simulate import true_propensities
 
-    chosen = click_model(model, **options)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    sample_to_parquet(
-        out, labelled.data, model=chosen, policy=policy, sessions=sessions, seed=seed,
-        progress=True,
-    )  # fmt: skip
-    features = out.with_name(f"{out.stem}.features.parquet")
-    pq.write_table(features_table(labelled.data), features)
-    truth = true_propensities(out)
-    propensities = out.with_name(f"{out.stem}.propensities.json")
-    propensities.write_text(_json(chosen, truth), encoding="utf-8")
-    written = {"log": out, "features": features, "true propensities": propensities}
+    features = log.with_name(f"{log.stem}.features.parquet")
+    replace_file(features, lambda file: pq.write_table(features_table(labelled.data), file))
+    propensities = log.with_name(f"{log.stem}.propensities.json")
+    content = _json(model, true_propensities(log))
+    replace_file(propensities, lambda file: file.write_text(content, encoding="utf-8"))
+    written = {"features": features, "true propensities": propensities}
     if labels is not None:
-        pq.write_table(labels_table(labelled.test), labels)
+        replace_file(labels, lambda file: pq.write_table(labels_table(labelled.test), file))
         written["test labels"] = labels
-    screen.print(f"{sessions:,} sessions on {labelled.data.n_queries:,} queries, {chosen.meaning}")
-    for what, path in written.items():
-        screen.print(f"  {what:<18}{path}", highlight=False, soft_wrap=True)
+    return written
 
 
 def _json(model: ClickModel, truth: Propensities) -> str:

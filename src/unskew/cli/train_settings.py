@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 import tomllib
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
 from unskew.errors import DataError, UsageError
 
-__all__ = ["debias_of", "ranker_settings", "read_config"]
+__all__ = [
+    "assignment",
+    "debias_of",
+    "fit_options",
+    "make_ranker",
+    "ranker_settings",
+    "read_config",
+]
 
-# What --config may hold besides the settings of UnbiasedLambdaMART.
+# What --config may hold beside the settings of a ranker.
 _NOT_SETTINGS = {"n_jobs", "verbose"}
 
 
@@ -27,16 +36,44 @@ def read_config(path: str | None) -> dict[str, Any]:
 def ranker_settings(
     config: dict[str, Any], given: dict[str, Any], assignments: list[str]
 ) -> dict[str, Any]:
-    """The arguments of UnbiasedLambdaMART: options that were given win over the file."""
+    """The settings of a ranker: options that were given win over the file."""
     settings = {name: value for name, value in config.items() if name not in _NOT_SETTINGS}
     nested = [name for name, value in settings.items() if isinstance(value, dict)]
     if nested:
         raise UsageError(f"--config: settings stand at the top, found the section(s) {nested}")
     settings.update((name, value) for name, value in given.items() if value is not None)
-    settings.update(_assignment(text) for text in assignments)
+    settings.update(assignment(text) for text in assignments)
     if "debias" in settings:
         settings["debias"] = debias_of(settings["debias"])
     return settings
+
+
+def make_ranker(name: str, *, n_jobs: int | None, verbose: int, **settings: Any) -> Any:
+    """A ranker of the registry; a setting that it does not have is an error that names it."""
+    from unskew.registry import RANKERS
+
+    if name not in RANKERS:
+        raise UsageError(f"--ranker must be one of {', '.join(RANKERS)}, got {name!r}")
+    kind = RANKERS[name].load()
+    known = signature(kind).parameters
+    if not any(one.kind is Parameter.VAR_KEYWORD for one in known.values()):
+        for setting in settings:
+            if setting not in known:
+                close = difflib.get_close_matches(setting, known, n=1)
+                guess = f" (did you mean {close[0]!r}?)" if close else ""
+                raise UsageError(
+                    f"{name} has no setting {setting!r}{guess}: it has {', '.join(known)}"
+                )
+    return kind(n_jobs=n_jobs, verbose=verbose, **settings)
+
+
+def fit_options(ranker: Any, name: str, **given: Any) -> dict[str, Any]:
+    """The given options of ``fit``; one that this ranker does not have is an error."""
+    options = {option: value for option, value in given.items() if value is not None}
+    for option in options:
+        if option not in signature(ranker.fit).parameters:
+            raise UsageError(f"--{option.replace('_', '-')} does not go with {name}")
+    return options
 
 
 def debias_of(value: Any) -> Any:
@@ -56,7 +93,7 @@ def debias_of(value: Any) -> Any:
         ) from None
 
 
-def _assignment(text: str) -> tuple[str, Any]:
+def assignment(text: str) -> tuple[str, Any]:
     """``name=value`` with the value as TOML writes it; anything else is text."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():

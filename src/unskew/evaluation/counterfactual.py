@@ -49,10 +49,11 @@ from unskew.log.counts import count_statistics
 from unskew.log.grades import discount
 from unskew.log.impressions import Impressions
 
-__all__ = ["ESTIMATORS", "Estimate", "Estimator", "evaluate_clicks"]
+__all__ = ["DEFAULT_METRICS", "ESTIMATORS", "Estimate", "Estimator", "evaluate_clicks"]
 
 FloatArray = npt.NDArray[np.float64]
 
+DEFAULT_METRICS = ("dcg@10", "ndcg@10", "click@1")
 N_RESAMPLES = 1_000
 
 
@@ -243,7 +244,7 @@ def evaluate_clicks(
     score: npt.ArrayLike,
     bias: _HasBias | npt.ArrayLike,
     *,
-    metrics: Sequence[str] = ("dcg@10", "ndcg@10", "click@1"),
+    metrics: Sequence[str] = DEFAULT_METRICS,
     estimator: str = "ips",
     prediction: npt.ArrayLike | None = None,
     clip: float | None = None,

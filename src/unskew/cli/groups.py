@@ -1,0 +1,45 @@
+"""Groups of options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Any, get_type_hints
+
+__all__ = ["spell_out"]
+
+
+def spell_out(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as Typer needs it: each group among its parameters is spelled out in options.
+
+    A group is a dataclass whose fields are annotated as the parameters of a command are. Typer sees
+    one parameter for each field; the command is given one object.
+    """
+    declared = signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {
+        p.name: p.annotation for p in declared.values() if is_dataclass(p.annotation)
+    }
+    options: list[Parameter] = []
+    for parameter in declared.values():
+        group = groups.get(parameter.name)
+        options += _fields(group) if group else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    run.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    return run
+
+
+def _fields(group: Any) -> list[Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+        for f in fields(group)
+    ]

@@ -1,0 +1,363 @@
+"""Reading for every command: logs, compacted folders, labels, candidates and models.
+
+The options by which a command reads are declared here, once; `unskew.cli.groups` spells them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unskew.cli.console import say
+from unskew.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from unskew.log.examine import LogOptions
+    from unskew.log.impressions import Impressions
+    from unskew.log.labelled import LabelledData
+
+__all__ = [
+    "CandidateReading",
+    "Candidates",
+    "DataReading",
+    "Log",
+    "LogReading",
+    "Quiet",
+    "Wanted",
+    "is_saved",
+    "load_ranker",
+]
+
+
+def _column(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="Columns of the log")
+
+
+def _reading(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="Reading")
+
+
+Log = Annotated[
+    str,
+    typer.Argument(
+        metavar="LOG",
+        help="A click log: Parquet or CSV file, folder, glob, DuckDB database, or a folder that "
+        "'unskew compact' wrote.",
+    ),
+]
+TableName = Annotated[str | None, _reading("The table within a DuckDB database file.")]
+MemoryLimit = Annotated[str | None, _reading("Memory for DuckDB, such as 1GB; the rest spills.")]
+Threads = Annotated[int | None, _reading("Threads for reading and training (default all).")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
+
+# What acts on a folder of Impressions, which has its columns and features already.
+_ACTS_ON_SAVED = {"threads", "quiet"}
+_ACTS_ON_LABELS = {
+    "query",
+    "doc",
+    "relevance",
+    "categorical",
+    "ignore",
+    "table",
+    "threads",
+    "quiet",
+}
+
+
+@dataclass(frozen=True)
+class LogReading:
+    """How to read a log."""
+
+    session: Annotated[str, _column("The session column.")] = "session"
+    query: Annotated[str, _column("The query column.")] = "query"
+    doc: Annotated[str, _column("The document column.")] = "doc"
+    position: Annotated[str, _column("The position column, counted from 1.")] = "position"
+    click: Annotated[str, _column("The click column: 0 or 1, or a grade.")] = "click"
+    weight: Annotated[str | None, _column("The session weight column.")] = None
+    context: Annotated[str | None, _column("The context column: device, layout, …")] = None
+    time: Annotated[str | None, _column("The time column; not a feature.")] = None
+    features: Annotated[
+        str | None,
+        _reading(
+            "A table of features keyed by query and doc. Without it, the remaining columns of the "
+            "log are the features."
+        ),
+    ] = None
+    categorical: Annotated[
+        list[str] | None, _reading("A feature kept as categories (repeatable).")
+    ] = None
+    ignore: Annotated[list[str] | None, _reading("A column that is no feature (repeatable).")] = (
+        None
+    )
+    table: TableName = None
+    first_position: Annotated[int, _reading("0 if the first place is written as position 0.")] = 1
+    memory_limit: MemoryLimit = None
+    threads: Threads = None
+    quiet: Quiet = False
+
+    def options(self) -> LogOptions:
+        """The options of `unskew.read_log`."""
+        from unskew.log.examine import LogOptions
+        from unskew.log.schema import Columns
+
+        roles = (field.name for field in fields(Columns))
+        return LogOptions(
+            columns=Columns(**{role: getattr(self, role) for role in roles}),
+            features=self.features,
+            categorical=self.categorical or (),
+            ignore=self.ignore or (),
+            table=self.table,
+            first_position=self.first_position,
+            memory_limit=self.memory_limit,
+            threads=self.threads,
+            progress=not self.quiet,
+        )
+
+    def impressions(self, log: str, wanted: Wanted | None = None) -> Impressions:
+        """The Impressions of a raw log, or those that a folder holds."""
+        from unskew.log.examine import examine_log
+        from unskew.log.saved import load
+
+        if is_saved(log):
+            self.refuse_others(_ACTS_ON_SAVED, f"{log} is compact already: its columns are fixed")
+            data = load(log)
+            if wanted is not None:
+                wanted.unknown(data.features.names, log)
+            return data
+        options = self.options()
+        if wanted is not None:
+            options = self._only(wanted, log, options)
+        found = examine_log(log, options)
+        if found.problems or found.impressions is None:
+            more = len(found.problems) - 1
+            hint = f" ({more} more kinds of problems: unskew inspect lists them)" if more else ""
+            raise DataError(found.problems[0].message + hint)
+        return found.impressions
+
+    def _only(self, wanted: Wanted, log: str, options: LogOptions) -> LogOptions:
+        """The same options without the columns that nobody wants."""
+        from unskew.log.schema import OPTIONAL
+
+        if self.features is None:
+            source, table, roles = log, self.table, {*options.columns.used, *OPTIONAL}
+        else:
+            source, table, roles = self.features, None, {self.query, self.doc}
+        present = [name for name in _columns(source, table) if name not in roles]
+        return replace(
+            options,
+            ignore=[*options.ignore, *wanted.unknown(present, source, options.ignore)],
+            categorical=[*options.categorical, *wanted.categorical(present)],
+        )
+
+    def refuse_others(self, acting: Iterable[str], reason: str) -> None:
+        """Refuse the options that were given and cannot act."""
+        for field in fields(self):
+            if field.name not in acting and getattr(self, field.name) != field.default:
+                option = "--" + field.name.replace("_", "-")
+                raise UsageError(f"{option} has no effect here: {reason}")
+
+
+@dataclass(frozen=True)
+class DataReading(LogReading):
+    """How to read a log or labelled documents."""
+
+    relevance: Annotated[str, _column("The relevance column of labels.")] = "relevance"
+
+    def labels(self, path: str, wanted: Wanted | None = None) -> LabelledData:
+        """Labelled documents: LETOR text or a table."""
+        from unskew.log.letor import is_letor
+        from unskew.log.read import read_labels
+
+        self.refuse_others(_ACTS_ON_LABELS, f"{path} holds labels, not clicks")
+        if is_letor(path):
+            data = read_labels(path)
+            if wanted is not None:
+                wanted.unknown(data.features.names, path)
+            return data
+        ignore, categorical = self.ignore or [], self.categorical or []
+        if wanted is not None:
+            roles = {self.query, self.doc, self.relevance}
+            present = [name for name in _columns(path, self.table) if name not in roles]
+            ignore = [*ignore, *wanted.unknown(present, path, ignore)]
+            categorical = [*categorical, *wanted.categorical(present)]
+        return read_labels(
+            path, query=self.query, doc=self.doc, relevance=self.relevance, table=self.table,
+            categorical=categorical, ignore=ignore,
+        )  # fmt: skip
+
+    def held_out(self, path: str) -> LabelledData | Impressions:
+        """Labels or clicks, whichever the path holds; the options are those of the training data."""
+        from unskew.log.letor import is_letor
+
+        defaults = DataReading(threads=self.threads, quiet=self.quiet)
+        if is_saved(path):
+            return defaults.impressions(path)
+        if is_letor(path):
+            return defaults.labels(path)
+        present = _columns(path, self.table)
+        if self.relevance in present and self.click not in present:
+            acting = {name: getattr(self, name) for name in _ACTS_ON_LABELS}
+            return replace(defaults, **acting).labels(path)
+        return self.impressions(path)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What is to be ranked: the ids as they came, and the features by name."""
+
+    query: pa.Array
+    doc: pa.Array
+    features: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+
+@dataclass(frozen=True)
+class CandidateReading:
+    """How to read candidates."""
+
+    query: Annotated[str, typer.Option(help="The query column.")] = "query"
+    doc: Annotated[str, typer.Option(help="The document column.")] = "doc"
+    table: TableName = None
+    memory_limit: MemoryLimit = None
+    threads: Threads = None
+    quiet: Quiet = False
+
+    def candidates(self, path: str, ranker: Any) -> Candidates:
+        """The ids and the features that a ranker needs, row for row."""
+        import pyarrow as pa
+
+        from unskew.log.sources import connect, open_table, quoted
+
+        names = list(ranker.feature_names_)
+        with connect(memory_limit=self.memory_limit, threads=self.threads) as connection:
+            opened = open_table(
+                path, connection, what="the candidates", table=self.table,
+                text_columns=[self.query, self.doc],
+            )  # fmt: skip
+            missing = [c for c in (self.query, self.doc, *names) if c not in opened.columns]
+            if missing:
+                raise DataError(
+                    f"{path} lacks the column(s) {missing}: it has {list(opened.columns)}; --query "
+                    "and --doc rename theirs, the features are those the model was trained with"
+                )
+            select = [f"{quoted(self.query)} AS i0", f"{quoted(self.doc)} AS i1"]
+            select += [f"{quoted(name)} AS f{k}" for k, name in enumerate(names)]
+            batches = list(opened.scan(", ".join(select)))
+            for k, column in enumerate((self.query, self.doc)):
+                _refuse_nulls(batches, f"i{k}", column, opened)
+        if not batches:
+            return Candidates(pa.array([], pa.string()), pa.array([], pa.string()), pa.table({}))
+        rows = pa.Table.from_batches(batches)
+        return Candidates(
+            _id_column(rows["i0"].combine_chunks(), opened.from_text),
+            _id_column(rows["i1"].combine_chunks(), opened.from_text),
+            _as_categories(rows.select(list(range(2, 2 + len(names)))), ranker),
+        )
+
+
+def _refuse_nulls(batches: Sequence[pa.RecordBatch], name: str, column: str, opened: Any) -> None:
+    before = 0
+    for batch in batches:
+        null = batch.column(name).is_null(nan_is_null=True).to_pylist()
+        if True in null:
+            raise DataError(
+                f"{opened.where(before + null.index(True))}: column {column!r} is null. Remedy: "
+                "fill it in, or leave such rows out."
+            )
+        before += batch.num_rows
+
+
+def _id_column(ids: pa.Array, from_text: bool) -> pa.Array:
+    """Ids as they came; text becomes integers only if every one is written as an integer is."""
+    import pyarrow as pa
+
+    from unskew.log.keys import KeyCoder
+
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.dictionary_decode()
+    if not from_text or not len(ids):
+        return ids
+    coder = KeyCoder(from_text=True)
+    return pa.array(coder.ranked(coder.encode(ids))[0])
+
+
+def _as_categories(rows: pa.Table, ranker: Any) -> pa.Table:
+    """The features under their own names, those that the model knows as categories encoded."""
+    import pyarrow as pa
+
+    names = list(ranker.feature_names_)
+    for k, name in enumerate(names):
+        if name in ranker.categories_ and not pa.types.is_dictionary(rows.column(k).type):
+            texts = rows.column(k).cast(pa.string()).dictionary_encode()
+            rows = rows.set_column(k, name, texts)
+    return rows.rename_columns(names)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The features that some models and score columns need of a table; the rest is ignored."""
+
+    models: Sequence[Any]
+    scores: Sequence[str] = ()
+
+    def unknown(
+        self, present: Sequence[str], source: str, ignored: Sequence[str] = ()
+    ) -> list[str]:
+        """The columns that no model knows, after a note that names them."""
+        for column in self.scores:
+            if column not in present:
+                shown = ", ".join(present[:8]) + (" …" if len(present) > 8 else "")
+                raise DataError(
+                    f"{source}: there is no column {column!r} to take scores from: there are {shown}"
+                )
+        if any(_is_by_place(model, present) for model in self.models):
+            return []
+        known = {name for model in self.models for name in model.feature_names_}
+        unknown = [n for n in present if n not in known and n not in {*self.scores, *ignored}]
+        if self.models and unknown:
+            more = f" and {len(unknown) - 8:,} more" if len(unknown) > 8 else ""
+            say(f"{source}: ignored, because no model knows them: {', '.join(unknown[:8])}{more}")
+        return unknown
+
+    def categorical(self, present: Sequence[str]) -> list[str]:
+        """The columns that the models know as categories."""
+        return sorted({n for model in self.models for n in model.categories_ if n in present})
+
+
+def _is_by_place(model: Any, present: Sequence[str]) -> bool:
+    """Whether a model was trained on columns without names and takes those of a table in order."""
+    names = list(model.feature_names_)
+    return names == [f"f{k}" for k in range(len(names))] and not set(names) <= set(present)
+
+
+def _columns(source: str, table: str | None) -> list[str]:
+    """The columns of a table."""
+    from unskew.log.sources import connect, open_table
+
+    with connect() as connection:
+        return list(open_table(source, connection, what="the table", table=table).columns)
+
+
+def is_saved(log: str) -> bool:
+    """Whether a log is a folder that Unskew saved, and not a raw log."""
+    from unskew.store import MANIFEST
+
+    return (Path(log) / MANIFEST).is_file()
+
+
+def load_ranker(path: str) -> Any:
+    """A saved model."""
+    from unskew.loading import load
+
+    ranker = load(path)
+    if not hasattr(ranker, "predict"):
+        raise UsageError(f"{path} is not a model: it holds {type(ranker).__name__}")
+    return ranker
