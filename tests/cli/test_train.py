@@ -12,6 +12,7 @@ import pytest
 
 import unskew
 from unskew.cli import main
+from unskew.registry import RANKERS
 
 SETTINGS = ("--n-estimators", "8", "--min-data-in-leaf", "3", "--random-state", "0", "--quiet")
 QUICK = {"n_estimators": 8, "min_data_in_leaf": 3, "random_state": 0, "verbose": 0}
@@ -144,6 +145,58 @@ def test_labels_train_and_validate(tmp_path):
     )  # fmt: skip
     assert code == 0
     assert unskew.load(tmp_path / "model").validation_history_[-1] > 0.9
+
+
+RANKER_SETTINGS = {
+    "lambdamart": {"n_estimators": 3, "num_leaves": 5},
+    "ranksvm": {"max_rounds": 2, "C": 10.0},
+    "dnn": {"hidden": [8, 4], "n_epochs": 2},
+}
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_every_ranker_of_the_registry_is_reached(name, log, tmp_path, capsys):
+    """--ranker trains any ranker, --set reaches its settings, and the model is that of the API."""
+    pytest.importorskip("torch" if name == "dnn" else "lightgbm")
+    settings = RANKER_SETTINGS[name]
+    given = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    options = ("--ranker", name, "--random-state", "3", "--debias", "none", "-q", "--threads", "1")
+    assert run("train", log, "-o", tmp_path / "model", *options, *given) == 0
+    shown = capsys.readouterr().out
+    assert "t_plus" in shown
+    assert "saved to" in shown
+    kind = RANKERS[name].load()
+    ranker = kind(debias=None, random_state=3, n_jobs=1, verbose=0, **settings)
+    data = unskew.read_log(str(log), progress=False)
+    trained = unskew.load(tmp_path / "model")
+    assert type(trained) is kind
+    np.testing.assert_array_equal(trained.predict(data), ranker.fit(data).predict(data))
+
+
+def test_the_ranker_may_stand_in_the_file(log, tmp_path):
+    """--config may name the ranker, and the option wins over it."""
+    (tmp_path / "svm.toml").write_text('ranker = "ranksvm"\nrandom_state = 0\n')
+    call = ("train", log, "-o", tmp_path / "svm", "--config", tmp_path / "svm.toml", "--quiet")
+    assert run(*call) == 0
+    assert type(unskew.load(tmp_path / "svm")).__name__ == "PropensityRankSVM"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--ranker", "svm"), "--ranker must be one of lambdamart, ranksvm, dnn, got 'svm'"),
+        (("--ranker", "ranksvm", "--num-leaves", "7"), "ranksvm has no setting 'num_leaves'"),
+        (("--ranker", "ranksvm", "--set", "max_round=7"), "did you mean 'max_rounds'?"),
+        (("--ranker", "ranksvm", "--init-model", "m"), "--init-model does not go with ranksvm"),
+        (("--ranker", "ranksvm", "--validation", "v"), "--validation does not go with ranksvm"),
+        (("--ranker", "ranksvm", "--debias", "dual-learning"), "not with ranksvm"),
+    ],
+)
+def test_what_a_ranker_does_not_have_is_refused(log, tmp_path, capsys, options, message):
+    """The error names the ranker and what it has, and nothing is written."""
+    assert run("train", log, "-o", tmp_path / "model", "--quiet", *options) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

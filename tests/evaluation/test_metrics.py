@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.evaluation import average_rank, evaluate
-from unskew.evaluation.metrics import METRICS, parse_metric
+from unskew.evaluation.metrics import FROM_CLICKS, METRICS, ON_LABELS, parse_metric
 from unskew.evaluation.reference import expected_metric, metric_of_order
 
-NAMES = [*METRICS]
+NAMES = [*ON_LABELS]
 
 
 def one(name, score, grade, **options):
@@ -239,6 +239,19 @@ class TestErrors:
         """A metric that does not exist is refused with the list of those that do."""
         with pytest.raises(UsageError, match=message):
             parse_metric(name)
+
+    def test_one_parser_for_labels_and_clicks(self):
+        """Both sides read names alike, and each lists only what it can measure."""
+        assert parse_metric("ndcg@10") == parse_metric("ndcg@10", FROM_CLICKS)
+        assert parse_metric("click@1", FROM_CLICKS) == (METRICS["click"], 1)
+        with pytest.raises(UsageError, match="choose among ndcg, ndcg-linear, map, mrr, err, pre"):
+            parse_metric("click@1")
+        with pytest.raises(UsageError, match="choose among dcg, ndcg, click, with a cut"):
+            parse_metric("map@10", FROM_CLICKS)
+        with pytest.raises(UsageError, match="metric 'ndcg' needs a cut"):
+            parse_metric("ndcg", FROM_CLICKS)
+        with pytest.raises(UsageError, match="is not known"):
+            parse_metric("ndcg@999999999999999999999")
 
     @pytest.mark.parametrize(
         ("option", "message"),

@@ -8,13 +8,23 @@ from xml.etree import ElementTree
 import pytest
 
 from unskew.report.page import Section, figure, page, paragraph, table
-from unskew.report.svg import Curve, Dot, _ticks, curves, dots
+from unskew.report.svg import WIDTH, Curve, Dot, _ticks, curves, dots
 
 
 def circles(svg):
     """The centres of the dots of a picture, in order."""
     root = ElementTree.fromstring(svg)  # noqa: S314 - our own text
     return [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter("circle")]
+
+
+def lines(svg, kind):
+    """The ends x1, y1, x2, y2 of the lines of a kind, in order."""
+    root = ElementTree.fromstring(svg)  # noqa: S314 - our own text
+    return [
+        tuple(float(line.get(name)) for name in ("x1", "y1", "x2", "y2"))
+        for line in root.iter("line")
+        if line.get("class") == kind
+    ]
 
 
 class TestPictures:
@@ -36,10 +46,22 @@ class TestPictures:
         assert "other" in texts
 
     def test_dots_are_to_scale(self):
-        """Dots stand in the order of their values, intervals around them."""
-        svg = dots([Dot("low", 0.2, 0.1, 0.3), Dot("high", 0.6, 0.5, 0.7)], x_label="x")
-        (x1, _), (x2, _) = circles(svg)
-        assert x1 < x2
+        """Values and both ends of their intervals stand on one scale, each interval at its dot."""
+        rows = [Dot("low", 0.2, 0.1, 0.25), Dot("high", 0.6, 0.5, 0.9)]
+        svg = dots(rows, x_label="x")
+        (x1, y1), (x2, y2) = circles(svg)
+        # One scale for all: so many pixels to the unit, from the place of the value 0.
+        unit = (x2 - x1) / (0.6 - 0.2)
+        zero = x1 - 0.2 * unit
+        found = [one for one in lines(svg, "interval") if one[1] == one[3]]
+        for row, at, (left, y, right, _) in zip(rows, (y1, y2), found, strict=True):
+            assert y == at
+            assert left == pytest.approx(zero + row.low * unit, abs=0.11)
+            assert right == pytest.approx(zero + row.high * unit, abs=0.11)
+        ends = [one for one in lines(svg, "interval") if one[0] == one[2]]
+        assert [x for x, *_ in ends] == [x for left, _, right, _ in found for x in (left, right)]
+        assert found[0][0] > 0
+        assert found[1][2] < WIDTH
 
     @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 9.2), (0.731, 0.828), (-3, 400)])
     def test_ticks(self, low, high):

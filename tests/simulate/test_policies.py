@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from labelled_data import make_data
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.evaluation import evaluate
+from unskew.log.features import Features
+from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 from unskew.simulate import (
     changing_policy,
     drifting_policy,
@@ -63,6 +67,23 @@ class TestOrders:
         docs, query = shown(data, model_policy(data, Last(), length=3))
         expected = by_score(data, data.features.values[:, -1], 3)
         assert all(row.tolist() == expected[q] for row, q in zip(docs, query, strict=True))
+
+    def test_a_ranker_takes_features_by_name(self, data):
+        """Columns in another order, and categories with other codes, change no list."""
+        rng = np.random.default_rng(5)
+        kinds = rng.integers(0, 3, len(data))
+        values = np.column_stack([data.features.values, kinds])
+        names = (*(f"x{k}" for k in range(values.shape[1] - 1)), "kind")
+        known = replace(data, features=Features(values, names, {"kind": ("a", "b", "c")}))
+        ranker = UnbiasedLambdaMART(n_estimators=5, min_data_in_leaf=3, random_state=0, verbose=0)
+        ranker.fit_labels(replace(known, relevance=kinds + 0.0))
+        turned = np.column_stack([2 - kinds, data.features.values[:, ::-1]])
+        other = Features(turned, names[::-1], {"kind": ("c", "b", "a")})
+        orders = [
+            model_policy(one, ranker, length=None).order
+            for one in (known, replace(data, features=other))
+        ]
+        np.testing.assert_array_equal(*orders)
 
     def test_random(self, data):
         """A random policy shows each candidate of a query at each position equally often."""

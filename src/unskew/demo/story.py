@@ -99,7 +99,7 @@ def tell(
     rankers = _train(clicks, train, chosen, seed, say)
     say("measuring on unseen queries")
     evaluations = {
-        name: evaluate(ranker.predict(test.features.values), test, metrics=METRICS)
+        name: evaluate(ranker.predict(test.features), test, metrics=METRICS)
         for name, ranker in rankers.items()
     }
     return Story(
@@ -150,7 +150,7 @@ def _average_ranks(
     shown, position = policy.shown()
     query = train.query[shown]
     scores = {
-        name: ranker.predict(train.features.values)[shown]
+        name: ranker.predict(train.features)[shown]
         for name, ranker in rankers.items()
         if name != LABELS
     }

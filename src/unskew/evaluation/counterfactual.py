@@ -8,7 +8,7 @@ propensity of position k. The value of a new ranking is, on average over session
 with  w = 1 / log2(1 + rank) up to rank k  for DCG@k, and  w = theta[rank] up to rank k  for
 click@k, the number of clicks that the first k results would get; rank is the place by the new score
 among the documents that the log has shown for the query. A click at position k has expectation
-theta[k] * r, so a click divided by theta[k] is an unbiased sight of r under the position-based
+theta[k] * r, so a click divided by theta[k] is an unbiased estimate of r under the position-based
 model.
 
 The attraction of each document is seen over the sessions that showed it, S(d) of the N(q) sessions
@@ -33,7 +33,6 @@ profits from noise, so the estimate is low where documents have few clicks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -43,10 +42,16 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import DataError, UsageError
-from unskew.evaluation.metrics import rank_queries
+from unskew.evaluation.metrics import (
+    FROM_CLICKS,
+    METRICS,
+    Metric,
+    examination,
+    parse_metric,
+    rank_queries,
+)
 from unskew.evaluation.significance import Interval
 from unskew.log.counts import count_statistics
-from unskew.log.grades import discount
 from unskew.log.impressions import Impressions
 
 __all__ = ["DEFAULT_METRICS", "ESTIMATORS", "Estimate", "Estimator", "evaluate_clicks"]
@@ -95,13 +100,13 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sights:
-    """The log seen from its documents; an entry is a slot of a page."""
+class _Slots:
+    """The slots of all pages, one entry each."""
 
     data: Impressions
     theta: FloatArray  # propensity of each entry
     divisor: FloatArray  # the same, clipped
-    boost: FloatArray  # N(q) / S(d) of each entry
+    inverse_share: FloatArray  # N(q) / S(d) of each entry
     shown: FloatArray  # sessions of each page
     clicks: FloatArray  # clicks of each entry
     page_of: npt.NDArray[np.int64]
@@ -111,30 +116,25 @@ class _Sights:
         return self.data.pages.document
 
 
-def _sights(data: Impressions, curve: FloatArray, clip: float) -> _Sights:
+def _slots(data: Impressions, curve: FloatArray, clip: float) -> _Slots:
     pages = data.pages
     counts = count_statistics(data)
     page_of = np.repeat(np.arange(len(pages)), np.diff(pages.offsets))
-    theta = _at(curve, pages.position)
+    theta = examination(pages.position, curve)
     per_document = np.bincount(
         pages.document, weights=counts.impressions[page_of], minlength=len(data.documents)
     )
     per_query = np.bincount(pages.query, weights=counts.impressions, minlength=data.n_queries)
     seen = per_document[pages.document]
-    boost = np.divide(
+    inverse_share = np.divide(
         per_query[pages.query[page_of]], seen, out=np.zeros(len(seen)), where=seen > 0
     )
     divisor = np.maximum(theta, clip)
-    return _Sights(data, theta, divisor, boost, counts.impressions, counts.clicks, page_of)
-
-
-def _at(curve: FloatArray, position: npt.NDArray[Any]) -> FloatArray:
-    """The curve at positions from 1; beyond its end the last value continues."""
-    return np.asarray(curve[np.minimum(position, len(curve)) - 1])
+    return _Slots(data, theta, divisor, inverse_share, counts.impressions, counts.clicks, page_of)
 
 
 def _document_weights(
-    data: Impressions, score: FloatArray, curve: FloatArray, kind: str, cut: int
+    data: Impressions, score: FloatArray, curve: FloatArray, metric: Metric, cut: int | None
 ) -> FloatArray:
     """Weigh every document by its rank in the new order, tied ones by the mean of their ranks."""
     query = data.documents.query
@@ -143,25 +143,27 @@ def _document_weights(
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     ranked = rank_queries(score[by_query], offsets, split_ties=False)
     rank = np.arange(len(query)) - np.repeat(offsets[:-1], sizes) + 1
-    weight = discount(rank) if kind != "click" else _at(curve, rank)
-    weight = np.where(rank <= cut, weight, 0.0)
+    assert metric.rank_weight is not None, "parse_metric gives metrics of clicks"  # noqa: S101
+    weight = metric.rank_weight(rank, curve)
+    if cut is not None:
+        weight = np.where(rank <= cut, weight, 0.0)
     _, group = np.unique(ranked.group_end, return_inverse=True)
     mean = np.bincount(group, weights=weight) / np.bincount(group)
-    found = np.empty(len(query))
-    found[by_query[ranked.order]] = mean[group]
-    return found
+    per_document = np.empty(len(query))
+    per_document[by_query[ranked.order]] = mean[group]
+    return per_document
 
 
-def _session_values(sights: _Sights, weight: FloatArray, prediction: FloatArray) -> FloatArray:
+def _session_values(slots: _Slots, weight: FloatArray, prediction: FloatArray) -> FloatArray:
     """The sum z of the module's formula, for every pattern of the log."""
-    data, pages, patterns = sights.data, sights.data.pages, sights.data.patterns
-    scale = sights.boost * weight[sights.document] / sights.divisor
+    data, pages, patterns = slots.data, slots.data.pages, slots.data.patterns
+    scale = slots.inverse_share * weight[slots.document] / slots.divisor
     modelled = np.bincount(
         data.documents.query, weights=weight * prediction, minlength=data.n_queries
     )
     expected = np.bincount(
-        sights.page_of,
-        weights=scale * sights.theta * prediction[sights.document],
+        slots.page_of,
+        weights=scale * slots.theta * prediction[slots.document],
         minlength=len(pages),
     )
     sizes = np.diff(patterns.offsets)
@@ -173,19 +175,19 @@ def _session_values(sights: _Sights, weight: FloatArray, prediction: FloatArray)
 
 
 def _mean_estimate(
-    sights: _Sights, weight: FloatArray, prediction: FloatArray, own_scale: bool, level: float
+    slots: _Slots, weight: FloatArray, prediction: FloatArray, own_scale: bool, level: float
 ) -> Estimate:
     """The mean over sessions, or its ratio to that of w = 1, with a normal interval."""
     from scipy.stats import norm
 
-    mass = sights.data.patterns.mass
-    single = sights.data.patterns.weight
+    mass = slots.data.patterns.mass
+    single = slots.data.patterns.weight
     total = mass.sum()
-    z = _session_values(sights, weight, prediction)
+    z = _session_values(slots, weight, prediction)
     value = float(mass @ z / total)
     residual = z - value
     if own_scale:
-        one = _session_values(sights, np.ones(len(weight)), prediction)
+        one = _session_values(slots, np.ones(len(weight)), prediction)
         scale = float(mass @ one / total)
         if scale == 0.0:
             raise DataError("the log has no click: a self-normalised estimate needs one")
@@ -193,36 +195,36 @@ def _mean_estimate(
         residual = (z - value * one) / scale
     error = float(np.sqrt(np.sum(mass * single * residual**2)) / total)
     half = float(norm.ppf((1 + level) / 2)) * error
-    return Estimate(value, Interval(value - half, value + half, level), _ess(sights, weight))
+    return Estimate(value, Interval(value - half, value + half, level), _ess(slots, weight))
 
 
-def _ess(sights: _Sights, weight: FloatArray) -> float:
-    omega = sights.boost * weight[sights.document] / sights.divisor
-    square = float(sights.clicks @ omega**2)
-    return float(sights.clicks @ omega) ** 2 / square if square > 0 else 0.0
+def _ess(slots: _Slots, weight: FloatArray) -> float:
+    omega = slots.inverse_share * weight[slots.document] / slots.divisor
+    square = float(slots.clicks @ omega**2)
+    return float(slots.clicks @ omega) ** 2 / square if square > 0 else 0.0
 
 
 def _ndcg_estimate(
-    sights: _Sights,
+    slots: _Slots,
     weight: FloatArray,
     prediction: FloatArray,
-    cut: int,
+    cut: int | None,
     level: float,
     rng: np.random.Generator,
 ) -> Estimate:
     """The mean over sessions of DCG / best DCG of their query, with a bootstrap over queries."""
-    data, document = sights.data, sights.document
-    shown = sights.shown[sights.page_of]
+    data, document = slots.data, slots.document
+    shown = slots.shown[slots.page_of]
     seen = np.bincount(document, weights=shown, minlength=len(weight))
-    surprise = (sights.clicks - shown * sights.theta * prediction[document]) / sights.divisor
+    surprise = (slots.clicks - shown * slots.theta * prediction[document]) / slots.divisor
     summed = np.bincount(document, weights=surprise, minlength=len(weight))
     attraction = prediction + np.divide(summed, seen, out=np.zeros(len(weight)), where=seen > 0)
     attraction = np.maximum(attraction, 0.0)
     query = data.documents.query
     gained = np.bincount(query, weights=weight * attraction, minlength=data.n_queries)
-    ideal_weight = _document_weights(data, attraction, np.ones(1), "dcg", cut)
+    ideal_weight = _document_weights(data, attraction, np.ones(1), METRICS["dcg"], cut)
     best = np.bincount(query, weights=ideal_weight * attraction, minlength=data.n_queries)
-    sessions = np.bincount(data.pages.query, weights=sights.shown, minlength=data.n_queries)
+    sessions = np.bincount(data.pages.query, weights=slots.shown, minlength=data.n_queries)
     used = np.flatnonzero((best > 0) & (sessions > 0))
     if not len(used):
         raise DataError("no query has a click: NDCG cannot be estimated from this log")
@@ -233,10 +235,7 @@ def _ndcg_estimate(
         drawn = rng.integers(0, len(used), len(used))
         means[b] = mass[drawn] @ ratio[drawn] / mass[drawn].sum()
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(value, Interval(float(low), float(high), level), _ess(sights, weight))
-
-
-_METRIC = re.compile(r"(dcg|ndcg|click)@([1-9][0-9]*)")
+    return Estimate(value, Interval(float(low), float(high), level), _ess(slots, weight))
 
 
 def evaluate_clicks(
@@ -280,22 +279,22 @@ def evaluate_clicks(
     """
     chosen = _chosen(estimator, prediction)
     clip = chosen.default_clip if clip is None else clip
-    asked = [_parse(name) for name in metrics]
+    asked = [parse_metric(name, FROM_CLICKS) for name in metrics]
     _check(data, clip, level)
     scores = _per_document("score", score, data)
     curve = _curve(bias)
-    sights = _sights(data, curve, clip)
+    slots = _slots(data, curve, clip)
     model = np.zeros(len(data.documents))
     if chosen.uses_prediction:
-        model = _prediction(prediction, data, sights)
+        model = _prediction(prediction, data, slots)
     rng = np.random.default_rng(seed)
     found: dict[str, Estimate] = {}
-    for name, (kind, cut) in zip(metrics, asked, strict=True):
-        weight = _document_weights(data, scores, curve, kind, cut)
+    for name, (metric, cut) in zip(metrics, asked, strict=True):
+        weight = _document_weights(data, scores, curve, metric, cut)
         found[name] = (
-            _ndcg_estimate(sights, weight, model, cut, level, rng)
-            if kind == "ndcg"
-            else _mean_estimate(sights, weight, model, chosen.self_normalised, level)
+            _ndcg_estimate(slots, weight, model, cut, level, rng)
+            if metric.of_the_best
+            else _mean_estimate(slots, weight, model, chosen.self_normalised, level)
         )
     return found
 
@@ -319,13 +318,6 @@ def _check(data: Impressions, clip: float, level: float) -> None:
             f"{data.n_extra_versions:,} documents occur with several feature rows: a ranking of "
             "documents needs one row each; keep the latest features of every document"
         )
-
-
-def _parse(name: str) -> tuple[str, int]:
-    match = _METRIC.fullmatch(name)
-    if not match:
-        raise UsageError(f"metric {name!r} is not known: use 'dcg@10', 'ndcg@10' or 'click@1'")
-    return match[1], int(match[2])
 
 
 def _per_document(name: str, values: npt.ArrayLike, data: Impressions) -> FloatArray:
@@ -354,8 +346,8 @@ def _curve(bias: _HasBias | npt.ArrayLike) -> FloatArray:
     return curve
 
 
-def _prediction(prediction: npt.ArrayLike | None, data: Impressions, sights: _Sights) -> FloatArray:
+def _prediction(prediction: npt.ArrayLike | None, data: Impressions, slots: _Slots) -> FloatArray:
     if prediction is not None:
         return _per_document("prediction", prediction, data)
-    examined = float(sights.shown[sights.page_of] @ sights.theta)
-    return np.full(len(data.documents), float(sights.clicks.sum()) / examined)
+    examined = float(slots.shown[slots.page_of] @ slots.theta)
+    return np.full(len(data.documents), float(slots.clicks.sum()) / examined)

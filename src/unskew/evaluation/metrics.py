@@ -1,8 +1,8 @@
-"""Label metrics of a ranking: what each one measures, query by query.
+"""Metrics of a ranking, all in one registry, and their kernels on labels, query by query.
 
-Every metric is computed on the rows of a query in descending order of score. Rows with equal scores
-form a *tie group*. With ``ties="average"`` a metric is its exact expectation over all orders of the
-rows inside each group, in closed form (McSherry and Najork, "Computing information retrieval
+On labels a metric is computed on the rows of a query in descending order of score. Rows with equal
+scores form a *tie group*. With ``ties="average"`` a metric is its exact expectation over all orders
+of the rows inside each group, in closed form (McSherry and Najork, "Computing information retrieval
 performance measures efficiently in the presence of tied scores", ECIR 2008; for NDCG this is also
 what scikit-learn does). With ``ties="stable"`` tied rows keep the order in which they were given:
 every row is a group of its own, and the same kernels apply.
@@ -11,7 +11,7 @@ every row is a group of its own, and the same kernels apply.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,18 @@ import numpy.typing as npt
 from numba import njit, prange
 
 from unskew.errors import UsageError
-from unskew.log.grades import gain
+from unskew.log.grades import discount, gain
 
-__all__ = ["METRICS", "Metric", "RankedQueries", "parse_metric", "rank_queries"]
+__all__ = [
+    "FROM_CLICKS",
+    "METRICS",
+    "ON_LABELS",
+    "Metric",
+    "RankedQueries",
+    "examination",
+    "parse_metric",
+    "rank_queries",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -242,15 +251,37 @@ def _satisfaction(relevance: FloatArray, relevant_from: float, max_grade: int) -
     return gain(relevance) / 2.0**max_grade
 
 
+def _by_discount(rank: npt.NDArray[Any], curve: FloatArray) -> FloatArray:
+    return discount(rank)
+
+
+def examination(rank: npt.NDArray[Any], curve: FloatArray) -> FloatArray:
+    """The curve at ranks from 1; beyond its end the last value continues."""
+    return np.asarray(curve[np.minimum(rank, len(curve)) - 1])
+
+
 @dataclass(frozen=True)
 class Metric:
-    """A metric: how a grade becomes a value, and the kernel over the ordered values."""
+    """A metric: how it is measured on labels, how it is estimated from clicks, or both.
+
+    Attributes
+    ----------
+    values, kernel
+        On labels: how a grade becomes a value, and the kernel over the ordered values.
+    rank_weight
+        From clicks: what a relevant document counts at each rank, given the propensities.
+    of_the_best
+        From clicks: whether it is a share of what the best order would have.
+
+    """
 
     meaning: str
-    values: Values
-    kernel: Any
+    values: Values | None = None
+    kernel: Any = None
     needs_cut: bool = False
     bounded_grades: bool = False
+    rank_weight: Callable[[npt.NDArray[Any], FloatArray], FloatArray] | None = None
+    of_the_best: bool = False
 
     def per_query(
         self,
@@ -261,7 +292,8 @@ class Metric:
         relevant_from: float,
         max_grade: int,
     ) -> FloatArray:
-        """The metric of each query; NaN where the query has no relevant row."""
+        """The metric of each query on labels; NaN where the query has no relevant row."""
+        assert self.values is not None, "parse_metric gives metrics of labels"  # noqa: S101
         value = self.values(relevance, relevant_from, max_grade)
         out = np.empty(len(ranked.offsets) - 1)
         cut = NO_CUT if k is None else k
@@ -270,7 +302,11 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {
-    "ndcg": Metric("normalised DCG, gain 2^grade - 1", _exponential, _ndcg),
+    "dcg": Metric("discounted cumulative gain", needs_cut=True, rank_weight=_by_discount),
+    "ndcg": Metric(
+        "normalised DCG, gain 2^grade - 1", _exponential, _ndcg,
+        rank_weight=_by_discount, of_the_best=True,
+    ),
     "ndcg-linear": Metric("normalised DCG, gain = grade", _linear, _ndcg),
     "map": Metric("mean average precision", _binary, _average_precision),
     "mrr": Metric("mean reciprocal rank", _binary, _reciprocal_rank),
@@ -278,23 +314,27 @@ METRICS: dict[str, Metric] = {
         "expected reciprocal rank", _satisfaction, _expected_reciprocal_rank, bounded_grades=True
     ),
     "precision": Metric("share of relevant rows", _binary, _precision, needs_cut=True),
-}
+    "click": Metric("clicks of the first results", needs_cut=True, rank_weight=examination),
+}  # fmt: skip
 
-_NAME = re.compile(r"(?P<metric>[a-z-]+)(?:@(?P<cut>[0-9]+))?")
+ON_LABELS = tuple(name for name, metric in METRICS.items() if metric.kernel is not None)
+FROM_CLICKS = tuple(name for name, metric in METRICS.items() if metric.rank_weight is not None)
+
+_NAME = re.compile(r"(?P<metric>[a-z-]+)(?:@(?P<cut>[0-9]{1,18}))?")
 
 
-def parse_metric(name: str) -> tuple[Metric, int | None]:
+def parse_metric(name: str, known: Sequence[str] = ON_LABELS) -> tuple[Metric, int | None]:
     """The metric that a name like ``"ndcg@10"`` asks for, and its cut (None: the whole list)."""
     match = _NAME.fullmatch(name)
-    metric = METRICS.get(match["metric"]) if match else None
-    if match is None or metric is None:
+    if match is None or match["metric"] not in known:
         raise UsageError(
-            f"metric {name!r} is not known: choose among {', '.join(METRICS)}, with a cut such as "
+            f"metric {name!r} is not known: choose among {', '.join(known)}, with a cut such as "
             "'ndcg@10'"
         )
+    metric = METRICS[match["metric"]]
     cut = int(match["cut"]) if match["cut"] else None
     if cut == 0:
-        raise UsageError(f"metric {name!r} is cut at 0: the cut must be 1 or more")
-    if cut is None and metric.needs_cut:
+        raise UsageError(f"metric {name!r} is not known: it is cut at 0; the cut must be 1 or more")
+    if cut is None and (metric.needs_cut or known is FROM_CLICKS):
         raise UsageError(f"metric {name!r} needs a cut: write {name}@10, for example")
     return metric, cut

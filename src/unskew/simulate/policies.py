@@ -125,8 +125,14 @@ def score_policy(
 def model_policy(
     data: LabelledData, model: Predictor, *, length: int | None = 10, seed: int = 0
 ) -> LoggingPolicy:
-    """Rank by a model's scores: anything with ``predict(X)``."""
-    return score_policy(data, model.predict(data.features.values), length=length, seed=seed)
+    """Rank by a model's scores: anything with ``predict(X)``.
+
+    A ranker of Unskew, which knows its features by name, is given the names and categories; any
+    other model is given the matrix, its columns in the order of the data.
+    """
+    named = hasattr(model, "feature_names_")
+    X = data.features if named else data.features.values
+    return score_policy(data, model.predict(X), length=length, seed=seed)
 
 
 def random_policy(data: LabelledData, *, length: int | None = 10, seed: int = 0) -> LoggingPolicy:

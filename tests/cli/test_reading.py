@@ -1,0 +1,206 @@
+"""One reader for every command: names decide, not places; what a model does not know is ignored."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import unskew
+from kinds import small_data, write
+from unskew.cli import main
+
+SETTINGS = ("--n-estimators", "4", "--min-data-in-leaf", "2", "--random-state", "0", "--quiet")
+
+
+def run(*arguments):
+    """The exit code of the command line."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    return stop.value.code
+
+
+def evaluated(capsys, *arguments):
+    """What `unskew evaluate --json` prints, and what it says beside it."""
+    capsys.readouterr()
+    assert run("evaluate", *arguments, "--json") == 0
+    shown = capsys.readouterr()
+    return json.loads(shown.out), " ".join(shown.err.split())
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Small data whose category decides the relevance, together with bm25."""
+    found = small_data("text")
+    grade = found.labels["relevance"].to_numpy()
+    kind = pa.array([("low", "middle", "top")[g] for g in grade])
+    doc = found.labels["doc"].to_pylist()
+    by_doc = dict(zip(doc, kind.to_pylist(), strict=True))
+    logged = pa.array([by_doc[d] for d in found.log["doc"].to_pylist()])
+    return (
+        found.log.append_column("kind", logged.dictionary_encode()),
+        found.labels.append_column("kind", kind.dictionary_encode()),
+    )
+
+
+@pytest.fixture(scope="module")
+def files(data, tmp_path_factory):
+    """The log, the labels and a model in a folder."""
+    folder = tmp_path_factory.mktemp("reading")
+    write(data[0], folder / "log.parquet")
+    write(data[1], folder / "labels.parquet")
+    assert run("train", folder / "log.parquet", "-o", folder / "model", *SETTINGS) == 0
+    assert run("compact", folder / "log.parquet", "-o", folder / "compact", "--quiet") == 0
+    return folder
+
+
+def test_evaluate_takes_features_by_name(files, data, tmp_path, capsys):
+    """Columns in another order and categories with other codes give the same NDCG, exactly."""
+    labels = data[1]
+    model = unskew.load(files / "model")
+    score = model.predict(labels.select(model.feature_names_))
+    by_hand = unskew.evaluate(score, labels["relevance"], labels["query"], metrics=["ndcg@10"])
+    kinds = pa.DictionaryArray.from_arrays(
+        pa.array([("top", "other", "middle", "low").index(k) for k in labels["kind"].to_pylist()]),
+        pa.array(["top", "other", "middle", "low"]),
+    )
+    swapped = pa.table(
+        {name: labels[name] for name in ("age", "relevance", "query", "doc")}
+        | {"kind": kinds, "bm25": labels["bm25"]}
+    )
+    write(swapped, tmp_path / "swapped.parquet")
+    for path in (files / "labels.parquet", tmp_path / "swapped.parquet"):
+        found, _ = evaluated(capsys, files / "model", "--labels", path, "--metrics", "ndcg@10")
+        assert found["rankers"]["model"]["ndcg@10"]["mean"] == by_hand.mean["ndcg@10"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_what_the_model_does_not_know_is_ignored_with_a_note(files, data, tmp_path, capsys, ending):
+    """Additional columns, text among them, change nothing and are named on standard error."""
+    labels = data[1].set_column(5, "kind", data[1]["kind"].cast(pa.string()))
+    wide = labels.append_column("title", pa.array(["x"] * len(labels)))
+    wide = wide.append_column("price", pa.array(np.arange(len(labels)) * 1.5))
+    path = write(wide, tmp_path / f"wide.{ending}")
+    expected, note = evaluated(capsys, files / "model", "--labels", files / "labels.parquet")
+    assert "ignored" not in note
+    found, note = evaluated(capsys, files / "model", "--labels", path)
+    assert found == expected
+    assert "ignored, because no model knows them: title, price" in note
+    only, note = evaluated(capsys, "--labels", path, "--score", "bm25")
+    assert set(only["rankers"]) == {"bm25"}
+    assert "ignored" not in note
+
+
+def test_evaluate_takes_every_kind_of_log(files, data, tmp_path, capsys):
+    """Raw, compacted, with other column names, with features apart: the same estimates."""
+    log, model = data[0], files / "model"
+    expected, _ = evaluated(capsys, model, "--log", files / "log.parquet")
+    compacted, _ = evaluated(capsys, model, "--log", files / "compact")
+    assert compacted == expected
+    renamed = log.rename_columns(
+        [{"position": "rank", "click": "hit"}.get(n, n) for n in log.column_names]
+    )
+    renamed = renamed.append_column("note", pa.array(["text"] * len(log)))
+    write(renamed, tmp_path / "renamed.parquet")
+    options = ("--log", tmp_path / "renamed.parquet", "--position", "rank", "--click", "hit")
+    found, note = evaluated(capsys, model, *options)
+    assert found == expected
+    assert "no model knows them: note" in note
+    features = data[1].drop_columns(["relevance"]).append_column("extra", data[1]["bm25"])
+    write(features.cast(_text_kinds(features.schema)), tmp_path / "features.parquet")
+    write(log.drop_columns(["bm25", "age", "kind"]), tmp_path / "bare.parquet")
+    options = ("--log", tmp_path / "bare.parquet", "--features", tmp_path / "features.parquet")
+    found, note = evaluated(capsys, model, *options)
+    assert found == expected
+    assert "no model knows them: extra" in note
+
+
+def _text_kinds(schema):
+    return pa.schema(
+        [pa.field(f.name, pa.string() if f.name == "kind" else f.type) for f in schema]
+    )
+
+
+def test_columns_of_labels_have_options(files, data, tmp_path, capsys):
+    """--query and --relevance name the columns of labels, for evaluate and for train."""
+    labels = data[1].rename_columns(["q", "doc", "bm25", "age", "grade", "kind"])
+    path = write(labels, tmp_path / "named.parquet")
+    options = ("--query", "q", "--relevance", "grade")
+    expected, _ = evaluated(capsys, files / "model", "--labels", files / "labels.parquet")
+    found, _ = evaluated(capsys, files / "model", "--labels", path, *options)
+    assert found == expected
+    trained = ("-o", tmp_path / "model", "--labels", "--validation", path, *options, *SETTINGS)
+    assert run("train", path, *trained) == 0
+    ranker = unskew.load(tmp_path / "model")
+    assert ranker.feature_names_ == ("bm25", "age", "kind")
+    assert len(ranker.validation_history_) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("inspect", "compact", "--click", "x"), "--click has no effect here"),
+        (("train", "compact", "-o", "m", "--ignore", "age"), "--ignore has no effect here"),
+        (("bias", "compact", "--features", "labels.parquet"), "--features has no effect here"),
+        (("evaluate", "model", "--log", "compact", "--table", "t"), "--table has no effect here"),
+        (("evaluate", "model", "--labels", "labels.parquet", "--click", "c"), "holds labels"),
+        (("train", "labels.parquet", "--labels", "-o", "m", "--session", "s"), "holds labels"),
+        (("evaluate", "compact", "--labels", "labels.parquet"), "is not a model"),
+        (("rank", "compact", "labels.parquet", "-o", "x.csv"), "is not a model"),
+    ],
+)
+def test_options_that_cannot_act_are_refused(files, monkeypatch, capsys, arguments, message):
+    """An option that would be ignored is an error that names it, and nothing is written."""
+    monkeypatch.chdir(files)
+    assert run(*arguments) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (files / "m").exists()
+
+
+def test_user_text_is_no_markup(data, tmp_path, capsys, monkeypatch):
+    """Names with brackets and emoji codes are printed as they are, in results and in errors."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "[" / "b] :smile:"
+    folder.mkdir(parents=True)
+    log, labels = write(data[0], folder / "log.parquet"), write(data[1], folder / "labels.parquet")
+    model = "[/b] [red]model :smile:"
+    for call in (
+        ("inspect", log),
+        ("compact", log, "-o", folder / "[/compact]"),
+        ("train", log, "-o", model, *SETTINGS),
+        ("rank", model, labels, "-o", "[/x].csv"),
+        ("evaluate", model, "--labels", labels),
+    ):
+        assert run(*call) == 0, call
+    shown = capsys.readouterr().out
+    for text in (str(log), str(folder / "[/compact]"), f"saved to {model}", "written to [/x].csv"):
+        assert text in shown
+    assert run("inspect", "[/b] :smile:.parquet") == 1
+    assert "unskew: [/b] :smile:.parquet: " in capsys.readouterr().err
+
+
+def test_candidates_are_read_from_every_source(files, data, tmp_path):
+    """A DuckDB table and several files are candidates like any other."""
+    import duckdb
+
+    candidates = data[1].drop_columns(["relevance"])
+    candidates = candidates.set_column(4, "kind", candidates["kind"].cast(pa.string()))
+    with duckdb.connect(str(tmp_path / "c.duckdb")) as connection:
+        connection.register("given", candidates)
+        connection.execute("CREATE TABLE candidates AS FROM given")
+    (tmp_path / "parts").mkdir()
+    write(candidates.slice(0, 17), tmp_path / "parts" / "a.parquet")
+    write(candidates.slice(17), tmp_path / "parts" / "b.parquet")
+    outs = []
+    for source in ((tmp_path / "c.duckdb", "--table", "candidates"), (tmp_path / "parts",)):
+        out = tmp_path / f"{len(outs)}.parquet"
+        assert run("rank", files / "model", *source, "-o", out) == 0
+        outs.append(pq.read_table(out))
+    model = unskew.load(files / "model")
+    expected = model.rank(data[1].select(model.feature_names_), query=np.repeat(np.arange(8), 5))
+    assert outs[0].equals(outs[1])
+    assert outs[0]["doc"].to_pylist() == candidates["doc"].take(expected.row).to_pylist()
+    np.testing.assert_array_equal(outs[0]["score"], expected.score)
