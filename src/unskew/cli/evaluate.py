@@ -244,17 +244,16 @@ def comparison_table(comparisons: list[Comparison]) -> Any:
 
 
 def _estimates_json(found: Estimates) -> dict[str, Any]:
-    def plain(estimate: Estimate) -> dict[str, Any]:
-        interval = estimate.interval
-        return {
-            "value": estimate.value,
-            "interval": [interval.low, interval.high],
-            "effective_sample_size": estimate.effective_sample_size,
-        }
-
     return {
         ranker: {
-            estimator: {metric: plain(estimate) for metric, estimate in metrics.items()}
+            estimator: {
+                metric: {
+                    "value": e.value,
+                    "interval": [e.interval.low, e.interval.high],
+                    "effective_sample_size": e.effective_sample_size,
+                }
+                for metric, e in metrics.items()
+            }
             for estimator, metrics in estimators.items()
         }
         for ranker, estimators in found.items()

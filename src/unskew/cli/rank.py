@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import show
-from unskew.cli.reading import CandidateReading, Candidates, load_ranker
+from unskew.cli.reading import CandidateReading, load_ranker
 from unskew.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -45,28 +45,26 @@ def run(
     if out.suffix.lower() not in KINDS:
         raise UsageError(f"--out must end in .parquet or .csv, got {str(out)!r}")
     ranker = load_ranker(model)
-    ranked = _ranked(ranker, reading.candidates(candidates, ranker), top)
+    ids, features = reading.candidates(candidates, ranker)
+    ranked = _ranked(ranker, ids, features, top)
     _write(ranked, out)
     show(f"{ranked.num_rows:,} candidates ranked, written to {out}")
 
 
-def _ranked(ranker: Any, candidates: Candidates, top: int | None) -> pa.Table:
+def _ranked(ranker: Any, ids: pa.Table, features: pa.Table, top: int | None) -> pa.Table:
     """The ids with their scores and ranks, each query's best first."""
     import numpy as np
-    import pyarrow as pa
 
     try:
-        code = np.asarray(candidates.query.dictionary_encode().indices)
-    except pa.ArrowException as error:
+        code = np.asarray(ids["query"].combine_chunks().dictionary_encode().indices)
+    except NotImplementedError as error:
         raise DataError(f"the query column cannot be compared: {error}") from error
-    if not len(candidates):
-        row, score, rank = code, np.empty(0), np.empty(0, dtype=np.int64)
-    else:
-        ranking = ranker.rank(candidates.features, query=code)
-        kept = ranking.rank <= (top or len(candidates))
-        row, score, rank = ranking.row[kept], ranking.score[kept], ranking.rank[kept]
-    ids = {"query": candidates.query.take(row), "doc": candidates.doc.take(row)}
-    return pa.table({**ids, "score": score, "rank": rank})
+    if not len(code):
+        return ids.append_column("score", [[]]).append_column("rank", [[]])
+    ranking = ranker.rank(features, query=code)
+    kept = ranking.rank <= (top or len(code))
+    ranked = ids.take(ranking.row[kept]).append_column("score", [ranking.score[kept]])
+    return ranked.append_column("rank", [ranking.rank[kept]])
 
 
 def _write(ranked: pa.Table, path: Path) -> None:

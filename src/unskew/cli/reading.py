@@ -5,7 +5,7 @@ The options by which a command reads are declared here, once; `unskew.cli.groups
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from unskew.log.examine import LogOptions
     from unskew.log.impressions import Impressions
     from unskew.log.labelled import LabelledData
+    from unskew.log.sources import Table
 
 __all__ = [
     "CandidateReading",
-    "Candidates",
     "DataReading",
     "Log",
     "LogReading",
@@ -55,19 +55,6 @@ TableName = Annotated[str | None, _reading("The table within a DuckDB database f
 MemoryLimit = Annotated[str | None, _reading("Memory for DuckDB, such as 1GB; the rest spills.")]
 Threads = Annotated[int | None, _reading("Threads for reading and training (default all).")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
-
-# What acts on a folder of Impressions, which has its columns and features already.
-_ACTS_ON_SAVED = {"threads", "quiet"}
-_ACTS_ON_LABELS = {
-    "query",
-    "doc",
-    "relevance",
-    "categorical",
-    "ignore",
-    "table",
-    "threads",
-    "quiet",
-}
 
 
 @dataclass(frozen=True)
@@ -119,20 +106,30 @@ class LogReading:
             progress=not self.quiet,
         )
 
-    def impressions(self, log: str, wanted: Wanted | None = None) -> Impressions:
-        """The Impressions of a raw log, or those that a folder holds."""
+    def impressions(
+        self, log: str, wanted: Wanted | None = None, *, strict: bool = True
+    ) -> Impressions:
+        """The Impressions of a raw log, or those that a folder holds.
+
+        ``strict`` refuses options that cannot act on a folder.
+        """
         from unskew.log.examine import examine_log
         from unskew.log.saved import load
+        from unskew.log.schema import OPTIONAL
 
+        options = self.options()
         if is_saved(log):
-            self.refuse_others(_ACTS_ON_SAVED, f"{log} is compact already: its columns are fixed")
+            self._refuse_others(strict, {"threads", "quiet"}, f"{log} is compact already")
             data = load(log)
             if wanted is not None:
                 wanted.unknown(data.features.names, log)
             return data
-        options = self.options()
-        if wanted is not None:
-            options = self._only(wanted, log, options)
+        if self.features is None:
+            roles = {*options.columns.used, *OPTIONAL}
+            narrowed = self._narrowed(wanted, log, self.table, roles)
+        else:
+            narrowed = self._narrowed(wanted, self.features, None, {self.query, self.doc})
+        options = replace(options, **narrowed)
         found = examine_log(log, options)
         if found.problems or found.impressions is None:
             more = len(found.problems) - 1
@@ -140,25 +137,21 @@ class LogReading:
             raise DataError(found.problems[0].message + hint)
         return found.impressions
 
-    def _only(self, wanted: Wanted, log: str, options: LogOptions) -> LogOptions:
-        """The same options without the columns that nobody wants."""
-        from unskew.log.schema import OPTIONAL
+    def _narrowed(
+        self, wanted: Wanted | None, source: str, table: str | None, roles: set[str]
+    ) -> dict[str, Any]:
+        """The columns of a table that are ignored and those that are categories."""
+        ignore, categorical = self.ignore or [], self.categorical or []
+        if wanted is not None:
+            present = [name for name in _columns(source, table) if name not in roles]
+            ignore = [*ignore, *wanted.unknown(present, source, ignore)]
+            categorical = [*categorical, *wanted.categorical(present)]
+        return {"ignore": ignore, "categorical": categorical}
 
-        if self.features is None:
-            source, table, roles = log, self.table, {*options.columns.used, *OPTIONAL}
-        else:
-            source, table, roles = self.features, None, {self.query, self.doc}
-        present = [name for name in _columns(source, table) if name not in roles]
-        return replace(
-            options,
-            ignore=[*options.ignore, *wanted.unknown(present, source, options.ignore)],
-            categorical=[*options.categorical, *wanted.categorical(present)],
-        )
-
-    def refuse_others(self, acting: Iterable[str], reason: str) -> None:
-        """Refuse the options that were given and cannot act."""
+    def _refuse_others(self, strict: bool, acting: set[str], reason: str) -> None:
         for field in fields(self):
-            if field.name not in acting and getattr(self, field.name) != field.default:
+            given = getattr(self, field.name) != field.default
+            if strict and given and field.name not in acting:
                 option = "--" + field.name.replace("_", "-")
                 raise UsageError(f"{option} has no effect here: {reason}")
 
@@ -169,54 +162,32 @@ class DataReading(LogReading):
 
     relevance: Annotated[str, _column("The relevance column of labels.")] = "relevance"
 
-    def labels(self, path: str, wanted: Wanted | None = None) -> LabelledData:
-        """Labelled documents: LETOR text or a table."""
+    def labels(
+        self, path: str, wanted: Wanted | None = None, *, strict: bool = True
+    ) -> LabelledData:
+        """Labelled documents: LETOR text or a table; ``strict`` refuses options that cannot act."""
         from unskew.log.letor import is_letor
         from unskew.log.read import read_labels
 
-        self.refuse_others(_ACTS_ON_LABELS, f"{path} holds labels, not clicks")
+        acting = {"query", "doc", "relevance", "categorical", "ignore", "table", "threads", "quiet"}
+        self._refuse_others(strict, acting, f"{path} holds labels, not clicks")
         if is_letor(path):
             data = read_labels(path)
             if wanted is not None:
                 wanted.unknown(data.features.names, path)
             return data
-        ignore, categorical = self.ignore or [], self.categorical or []
-        if wanted is not None:
-            roles = {self.query, self.doc, self.relevance}
-            present = [name for name in _columns(path, self.table) if name not in roles]
-            ignore = [*ignore, *wanted.unknown(present, path, ignore)]
-            categorical = [*categorical, *wanted.categorical(present)]
-        return read_labels(
-            path, query=self.query, doc=self.doc, relevance=self.relevance, table=self.table,
-            categorical=categorical, ignore=ignore,
-        )  # fmt: skip
+        roles: dict[str, Any] = {"query": self.query, "doc": self.doc, "relevance": self.relevance}
+        narrowed = self._narrowed(wanted, path, self.table, {*roles.values()})
+        return read_labels(path, table=self.table, **roles, **narrowed)
 
     def held_out(self, path: str) -> LabelledData | Impressions:
-        """Labels or clicks, whichever the path holds; the options are those of the training data."""
+        """Labels or clicks, whichever the path holds, read as the training data is."""
         from unskew.log.letor import is_letor
 
-        defaults = DataReading(threads=self.threads, quiet=self.quiet)
-        if is_saved(path):
-            return defaults.impressions(path)
-        if is_letor(path):
-            return defaults.labels(path)
-        present = _columns(path, self.table)
-        if self.relevance in present and self.click not in present:
-            acting = {name: getattr(self, name) for name in _ACTS_ON_LABELS}
-            return replace(defaults, **acting).labels(path)
-        return self.impressions(path)
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """What is to be ranked: the ids as they came, and the features by name."""
-
-    query: pa.Array
-    doc: pa.Array
-    features: pa.Table
-
-    def __len__(self) -> int:
-        return len(self.query)
+        columns = [] if is_letor(path) or is_saved(path) else _columns(path, self.table)
+        if is_letor(path) or (self.relevance in columns and self.click not in columns):
+            return self.labels(path, strict=False)
+        return self.impressions(path, strict=False)
 
 
 @dataclass(frozen=True)
@@ -230,75 +201,57 @@ class CandidateReading:
     threads: Threads = None
     quiet: Quiet = False
 
-    def candidates(self, path: str, ranker: Any) -> Candidates:
-        """The ids and the features that a ranker needs, row for row."""
+    def candidates(self, path: str, ranker: Any) -> tuple[pa.Table, pa.Table]:
+        """The ids as they came in, and the features that a ranker needs, row for row."""
         import pyarrow as pa
 
         from unskew.log.sources import connect, open_table, quoted
 
-        names = list(ranker.feature_names_)
+        names = ranker.feature_names_
         with connect(memory_limit=self.memory_limit, threads=self.threads) as connection:
+            keys = [self.query, self.doc]
             opened = open_table(
-                path, connection, what="the candidates", table=self.table,
-                text_columns=[self.query, self.doc],
-            )  # fmt: skip
-            missing = [c for c in (self.query, self.doc, *names) if c not in opened.columns]
+                path, connection, what="the candidates", table=self.table, text_columns=keys
+            )
+            missing = [c for c in (*keys, *names) if c not in opened.columns]
             if missing:
                 raise DataError(
                     f"{path} lacks the column(s) {missing}: it has {list(opened.columns)}; --query "
                     "and --doc rename theirs, the features are those the model was trained with"
                 )
-            select = [f"{quoted(self.query)} AS i0", f"{quoted(self.doc)} AS i1"]
-            select += [f"{quoted(name)} AS f{k}" for k, name in enumerate(names)]
+            select = [f"{quoted(name)} AS c{k}" for k, name in enumerate([*keys, *names])]
             batches = list(opened.scan(", ".join(select)))
-            for k, column in enumerate((self.query, self.doc)):
-                _refuse_nulls(batches, f"i{k}", column, opened)
         if not batches:
-            return Candidates(pa.array([], pa.string()), pa.array([], pa.string()), pa.table({}))
-        rows = pa.Table.from_batches(batches)
-        return Candidates(
-            _id_column(rows["i0"].combine_chunks(), opened.from_text),
-            _id_column(rows["i1"].combine_chunks(), opened.from_text),
-            _as_categories(rows.select(list(range(2, 2 + len(names)))), ranker),
+            return pa.table({"query": pa.array([], "str"), "doc": pa.array([], "str")}), pa.table(
+                {}
+            )
+        columns = [column.combine_chunks() for column in pa.Table.from_batches(batches).columns]
+        ids = {role: _ids(columns[k], keys[k], opened) for k, role in enumerate(("query", "doc"))}
+        return pa.table(ids), pa.table(
+            [
+                column.cast("str").dictionary_encode() if name in ranker.categories_ else column
+                for name, column in zip(names, columns[2:], strict=True)
+            ],
+            names=list(names),
         )
 
 
-def _refuse_nulls(batches: Sequence[pa.RecordBatch], name: str, column: str, opened: Any) -> None:
-    before = 0
-    for batch in batches:
-        null = batch.column(name).is_null(nan_is_null=True).to_pylist()
-        if True in null:
-            raise DataError(
-                f"{opened.where(before + null.index(True))}: column {column!r} is null. Remedy: "
-                "fill it in, or leave such rows out."
-            )
-        before += batch.num_rows
-
-
-def _id_column(ids: pa.Array, from_text: bool) -> pa.Array:
-    """Ids as they came; text becomes integers only if every one is written as an integer is."""
+def _ids(ids: pa.Array, column: str, table: Table) -> pa.Array:
+    """Ids as they came in; text of CSV is a number only if every id is written as an integer is."""
     import pyarrow as pa
 
     from unskew.log.keys import KeyCoder
 
+    null = ids.is_null(nan_is_null=True).to_pylist()
+    if True in null:
+        raise DataError(
+            f"{table.where(null.index(True))}: column {column!r} is null. Remedy: fill it in, or "
+            "leave such rows out."
+        )
     if pa.types.is_dictionary(ids.type):
-        ids = ids.dictionary_decode()
-    if not from_text or not len(ids):
-        return ids
+        return ids.dictionary_decode()
     coder = KeyCoder(from_text=True)
-    return pa.array(coder.ranked(coder.encode(ids))[0])
-
-
-def _as_categories(rows: pa.Table, ranker: Any) -> pa.Table:
-    """The features under their own names, those that the model knows as categories encoded."""
-    import pyarrow as pa
-
-    names = list(ranker.feature_names_)
-    for k, name in enumerate(names):
-        if name in ranker.categories_ and not pa.types.is_dictionary(rows.column(k).type):
-            texts = rows.column(k).cast(pa.string()).dictionary_encode()
-            rows = rows.set_column(k, name, texts)
-    return rows.rename_columns(names)
+    return pa.array(coder.ranked(coder.encode(ids))[0]) if table.from_text else ids
 
 
 @dataclass(frozen=True)

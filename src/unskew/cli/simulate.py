@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -106,7 +107,9 @@ def run(
 
     given = {name: value for name, value in asdict(parameters).items() if value is not None}
     given = {"max_grade": labelled.max_grade, **given, **dict(map(assignment, parameter or []))}
-    logging_policy = _policy(labelled.data, policy, share, explore, length or None, seed)
+    logging_policy = _policy(
+        labelled.data, policy, explore, share=share, length=length or None, seed=seed
+    )
     chosen = click_model(model, **given)
     out.parent.mkdir(parents=True, exist_ok=True)
     sample_to_parquet(
@@ -150,50 +153,31 @@ def _json(model: ClickModel, truth: Propensities) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
-def _ranksvm(data: LabelledData, share: float, length: int | None, seed: int) -> LoggingPolicy:
-    from unskew.simulate import rank_svm_policy
-
-    return rank_svm_policy(data, share=share, length=length, seed=seed)
+def _room() -> Any:
+    return import_module("unskew.simulate")
 
 
-def _random(data: LabelledData, share: float, length: int | None, seed: int) -> LoggingPolicy:
-    from unskew.simulate import random_policy
-
-    return random_policy(data, length=length, seed=seed)
-
-
-def _labels(data: LabelledData, share: float, length: int | None, seed: int) -> LoggingPolicy:
-    from unskew.simulate import score_policy
-
-    return score_policy(data, data.relevance, length=length, seed=seed)
-
-
-def _drifting(data: LabelledData, share: float, length: int | None, seed: int) -> LoggingPolicy:
+def _drifting(data: LabelledData, *, share: float, length: int | None, seed: int) -> Any:
+    """The lists of the Ranking SVM, disturbed anew in each phase."""
     import numpy as np
 
-    from unskew.simulate import drifting_policy
-
-    order = _ranksvm(data, share, None, seed).order[0]
+    order = _room().rank_svm_policy(data, share=share, length=None, seed=seed).order[0]
     start = np.repeat(data.offsets[:-1], np.diff(data.offsets))
     score = np.empty(len(data))
     score[order] = start - np.arange(len(data))
-    return drifting_policy(data, score, length=length, seed=seed)
+    return _room().drifting_policy(data, score, length=length, seed=seed)
 
 
-POLICIES: dict[str, Callable[[LabelledData, float, int | None, int], LoggingPolicy]] = {
-    "ranksvm": _ranksvm,
-    "random": _random,
+POLICIES: dict[str, Callable[..., LoggingPolicy]] = {
+    "ranksvm": lambda data, **given: _room().rank_svm_policy(data, **given),
+    "random": lambda data, share, **given: _room().random_policy(data, **given),
     "drifting": _drifting,
-    "labels": _labels,
+    "labels": lambda data, share, **given: _room().score_policy(data, data.relevance, **given),
 }
 
 
-def _policy(
-    data: LabelledData, name: str, share: float, explore: float, length: int | None, seed: int
-) -> LoggingPolicy:
-    from unskew.simulate import epsilon_policy
-
+def _policy(data: LabelledData, name: str, explore: float, **options: Any) -> LoggingPolicy:
     if name not in POLICIES:
         raise UsageError(f"--policy must be one of {', '.join(POLICIES)}, got {name!r}")
-    policy = POLICIES[name](data, share, length, seed)
-    return epsilon_policy(policy, explore) if explore else policy
+    policy = POLICIES[name](data, **options)
+    return replace(policy, epsilon=explore) if explore else policy

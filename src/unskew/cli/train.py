@@ -109,10 +109,10 @@ def run(
         options["validation"] = reading.held_out(validation)
     started = clock.perf_counter()
     if labels:
-        made.fit_labels(reading.labels(log), **options)
+        made.fit_labels(reading.labels(log, strict=validation is None), **options)
         trained_on = "relevance labels"
     else:
-        data = reading.impressions(log)
+        data = reading.impressions(log, strict=validation is None)
         made.fit(data, **options)
         trained_on = _described(data)
     made.save(out)
