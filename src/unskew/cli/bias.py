@@ -58,7 +58,7 @@ def run(
     outcomes = compare_estimators(
         data,
         methods=method or None,
-        show_progress=not reading.quiet,
+        progress=not reading.quiet,
         context=None if shuffled is None else _context(data, shuffled),
         scores=None if model is None else load_ranker(model),
         n_positions=n_positions,

@@ -16,7 +16,7 @@ __all__ = ["Command"]
 
 REGISTRIES = {
     "boosters": "unskew.trees.boosters:BOOSTERS",
-    "click_models": "unskew.clicks:CLICK_MODELS",
+    "click_models": "unskew.registry:CLICK_MODELS",
     "figures": "unskew.paper.experiments:FIGURES",
     "methods": "unskew.registry:METHODS",
     "policies": "unskew.cli.simulate:POLICIES",

@@ -121,9 +121,9 @@ def _ignore(message: str) -> None:
 
 
 def _study(options: StudyOptions) -> Study:
+    from unskew.datasets.opening import EIGHTHS, open_labelled
     from unskew.paper.profiles import PROFILES
     from unskew.paper.runs import Study
-    from unskew.paper.sources import open_source
 
     if options.profile not in PROFILES:
         raise UsageError(f"--profile must be one of {', '.join(PROFILES)}, got {options.profile!r}")
@@ -133,7 +133,9 @@ def _study(options: StudyOptions) -> Study:
         sizes["generated"] = replace(profile.generated, n_queries=options.queries)
     given = {name: size for name, size in sizes.items() if size is not None}
     profile = replace(profile, **given)
-    source = open_source(options.data, dataset=options.dataset, size=profile.generated)
+    source = open_labelled(
+        options.data, dataset=options.dataset, size=profile.generated, split=EIGHTHS
+    )
     return Study(source, profile)
 
 

@@ -114,7 +114,7 @@ def run(
     out.parent.mkdir(parents=True, exist_ok=True)
     sample_to_parquet(
         out, labelled.data, model=chosen, policy=logging_policy, sessions=sessions, seed=seed,
-        show_progress=not quiet,
+        progress=not quiet,
     )  # fmt: skip
     written = {"log": out, **_write_beside(out, labelled, chosen, labels)}
     show(f"{sessions:,} sessions on {labelled.data.n_queries:,} queries, {chosen.meaning}")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from unskew.evaluation.counterfactual import evaluate_clicks
 from unskew.evaluation.evaluation import average_rank, evaluate
-from unskew.paper.peers import PEERS, PeerSettings, Predict, SessionRows
+from unskew.log.features import Features
+from unskew.paper.peers import PEERS, PeerSettings, SessionRows
 from unskew.paper.profiles import candidates, paper_settings
 from unskew.paper.runs import METRICS, TUNED, Result, Run, Study
 from unskew.paper.worlds import World, world_of
@@ -26,7 +29,7 @@ __all__ = ["perform"]
 class _Trained:
     """A ranker with what is known of its training."""
 
-    predict: Predict
+    predict: Callable[[Features], npt.NDArray[np.float64]]
     bias: PositionBias | None
     settings: dict[str, Any]
     seconds: float
@@ -43,10 +46,10 @@ def perform(study: Study, run: Run) -> Result:
     notes = sorted({str(one.message) for one in caught if one.category is UserWarning})
     if any(note.startswith("training was interrupted") for note in notes):
         raise KeyboardInterrupt  # a ranker cut short is not a result
-    measured = evaluate(trained.predict(world.test.features.values), world.test, metrics=METRICS)
+    measured = evaluate(trained.predict(world.test.features), world.test, metrics=METRICS)
     shown, position = world.shown()
     query = world.train.query[shown]
-    moved = trained.predict(world.train.features.values[shown])
+    moved = trained.predict(world.train.features.take(shown.astype(np.intp)))
     bias = trained.bias
     return Result(
         **run.clicks.columns(),
@@ -147,10 +150,10 @@ def _chosen(study: Study, run: Run, world: World) -> _Trained:
 def _validated(world: World, trained: _Trained, yardstick: PositionBias | None) -> float:
     if yardstick is None:
         data = world.validation
-        score = trained.predict(data.features.values)
+        score = trained.predict(data.features)
         return evaluate(score, data, metrics=["ndcg@10"]).mean["ndcg@10"]
     clicks = world.validation_clicks
-    score = trained.predict(clicks.features.values)
+    score = trained.predict(clicks.features)
     return float(evaluate_clicks(clicks, score, yardstick, metrics=["ndcg@10"])["ndcg@10"].value)
 
 
@@ -160,4 +163,6 @@ def _peer(study: Study, run: Run, world: World) -> _Trained:
     started = time.perf_counter()
     predict = PEERS[run.ranker](rows, settings)
     seconds = time.perf_counter() - started
-    return _Trained(predict, None, {"n_estimators": settings.trees}, seconds)
+    return _Trained(
+        lambda features: predict(features.values), None, {"n_estimators": settings.trees}, seconds
+    )
