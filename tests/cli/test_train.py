@@ -187,8 +187,6 @@ def test_the_ranker_may_stand_in_the_file(log, tmp_path):
         (("--ranker", "svm"), "--ranker must be one of lambdamart, ranksvm, dnn, got 'svm'"),
         (("--ranker", "ranksvm", "--num-leaves", "7"), "ranksvm has no setting 'num_leaves'"),
         (("--ranker", "ranksvm", "--set", "max_round=7"), "did you mean 'max_rounds'?"),
-        (("--ranker", "ranksvm", "--init-model", "m"), "--init-model does not go with ranksvm"),
-        (("--ranker", "ranksvm", "--validation", "v"), "--validation does not go with ranksvm"),
         (("--ranker", "ranksvm", "--debias", "dual-learning"), "not with ranksvm"),
     ],
 )
@@ -197,6 +195,13 @@ def test_what_a_ranker_does_not_have_is_refused(log, tmp_path, capsys, options, 
     assert run("train", log, "-o", tmp_path / "model", "--quiet", *options) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "model").exists()
+
+
+def test_a_ranker_that_cannot_be_continued_says_so(log, model, tmp_path, capsys):
+    """--init-model with a ranker that is not made of trees is an error."""
+    options = ("--ranker", "ranksvm", "--init-model", model, "--quiet")
+    assert run("train", log, "-o", tmp_path / "model", *options) == 2
+    assert "cannot be continued" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

@@ -98,15 +98,14 @@ def run(
 
     The summary at the end draws the position bias that was learned with it.
     """
-    from unskew.cli.train_settings import fit_options, make_ranker, ranker_settings, read_config
+    from unskew.cli.train_settings import make_ranker, ranker_settings, read_config
 
     chosen = {"ranker": ranker, **asdict(settings)}
     given = ranker_settings(read_config(config), chosen, assignments or [])
     name = given.pop("ranker", "lambdamart")
     made = make_ranker(name, n_jobs=reading.threads, verbose=int(not reading.quiet), **given)
-    options = fit_options(made, name, validation=validation, init_model=init_model)
-    if validation is not None:
-        options["validation"] = reading.held_out(validation)
+    held_out = None if validation is None else reading.held_out(validation)
+    options: dict[str, Any] = {"validation": held_out, "init_model": init_model}
     started = clock.perf_counter()
     if labels:
         made.fit_labels(reading.labels(log, strict=validation is None), **options)

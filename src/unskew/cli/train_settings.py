@@ -13,7 +13,6 @@ from unskew.errors import DataError, UsageError
 __all__ = [
     "assignment",
     "debias_of",
-    "fit_options",
     "make_ranker",
     "ranker_settings",
     "read_config",
@@ -65,15 +64,6 @@ def make_ranker(name: str, *, n_jobs: int | None, verbose: int, **settings: Any)
                     f"{name} has no setting {setting!r}{guess}: it has {', '.join(known)}"
                 )
     return kind(n_jobs=n_jobs, verbose=verbose, **settings)
-
-
-def fit_options(ranker: Any, name: str, **given: Any) -> dict[str, Any]:
-    """The given options of ``fit``; one that this ranker does not have is an error."""
-    options = {option: value for option, value in given.items() if value is not None}
-    for option in options:
-        if option not in signature(ranker.fit).parameters:
-            raise UsageError(f"--{option.replace('_', '-')} does not go with {name}")
-    return options
 
 
 def debias_of(value: Any) -> Any:
