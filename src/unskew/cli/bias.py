@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unskew.cli.console import output, print_json, show
-from unskew.cli.reading import Log, LogReading, load_ranker
+from unskew.cli.reading import Log, LogInput, load_ranker
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     *,
-    reading: LogReading,
+    reading: LogInput,
 ) -> None:
     """Estimate the position bias of a log by every method that fits it.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unskew.cli.console import show
-from unskew.cli.reading import Log, LogReading, is_saved
+from unskew.cli.reading import Log, LogInput, is_saved
 from unskew.errors import UsageError
 
 
@@ -16,7 +16,7 @@ def run(
     log: Log,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")],
     *,
-    reading: LogReading,
+    reading: LogInput,
 ) -> None:
     """Compress a click log into documents, pages and patterns, without loss.
 

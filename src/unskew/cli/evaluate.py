@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import output, print_json
-from unskew.cli.reading import DataReading, Wanted, load_ranker
+from unskew.cli.reading import DataInput, Wanted, load_ranker
 from unskew.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
     measuring: Measuring,
-    reading: DataReading,
+    reading: DataInput,
 ) -> None:
     """Measure rankers on labels, with intervals and paired tests, or on a held-out log."""
     if (labels is None) == (log is None):

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unskew.cli.console import output, print_json, show
-from unskew.cli.reading import Log, LogReading, is_saved
+from unskew.cli.reading import Log, LogInput, is_saved
 from unskew.terminal import bar
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def run(
     log: Log,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     *,
-    reading: LogReading,
+    reading: LogInput,
 ) -> None:
     """Show what a click log holds: sizes, clicks by position, and every kind of problem.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import show
-from unskew.cli.reading import CandidateReading, load_ranker
+from unskew.cli.reading import CandidateInput, load_ranker
 from unskew.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def run(
         int | None, typer.Option(help="Only the best so many of a query.", show_default=False)
     ] = None,
     *,
-    reading: CandidateReading,
+    reading: CandidateInput,
 ) -> None:
     """Order the candidates of every query by the model's score.
 

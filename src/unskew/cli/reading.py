@@ -18,16 +18,16 @@ from unskew.errors import DataError, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from unskew.log.examine import LogOptions
     from unskew.log.impressions import Impressions
     from unskew.log.labelled import LabelledData
-    from unskew.log.sources import Table
+    from unskew.log.read import LogOptions
+    from unskew.log.sources import SourceTable
 
 __all__ = [
-    "CandidateReading",
-    "DataReading",
+    "CandidateInput",
+    "DataInput",
     "Log",
-    "LogReading",
+    "LogInput",
     "Quiet",
     "Wanted",
     "is_saved",
@@ -58,7 +58,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
 
 
 @dataclass(frozen=True)
-class LogReading:
+class LogInput:
     """How to read a log."""
 
     session: Annotated[str, _column("The session column.")] = "session"
@@ -90,7 +90,7 @@ class LogReading:
 
     def options(self) -> LogOptions:
         """The options of `unskew.read_log`."""
-        from unskew.log.examine import LogOptions
+        from unskew.log.read import LogOptions
         from unskew.log.schema import Columns
 
         roles = (field.name for field in fields(Columns))
@@ -113,7 +113,7 @@ class LogReading:
 
         ``strict`` refuses options that cannot act on a folder.
         """
-        from unskew.log.examine import examine_log
+        from unskew.log.read import read_with_problems
         from unskew.log.saved import load
         from unskew.log.schema import OPTIONAL
 
@@ -130,7 +130,7 @@ class LogReading:
         else:
             narrowed = self._narrowed(wanted, self.features, None, {self.query, self.doc})
         options = replace(options, **narrowed)
-        found = examine_log(log, options)
+        found = read_with_problems(log, options)
         if found.problems or found.impressions is None:
             more = len(found.problems) - 1
             hint = f" ({more} more kinds of problems: unskew inspect lists them)" if more else ""
@@ -157,7 +157,7 @@ class LogReading:
 
 
 @dataclass(frozen=True)
-class DataReading(LogReading):
+class DataInput(LogInput):
     """How to read a log or labelled documents."""
 
     relevance: Annotated[str, _column("The relevance column of labels.")] = "relevance"
@@ -191,7 +191,7 @@ class DataReading(LogReading):
 
 
 @dataclass(frozen=True)
-class CandidateReading:
+class CandidateInput:
     """How to read candidates."""
 
     query: Annotated[str, typer.Option(help="The query column.")] = "query"
@@ -236,7 +236,7 @@ class CandidateReading:
         )
 
 
-def _ids(ids: pa.Array, column: str, table: Table) -> pa.Array:
+def _ids(ids: pa.Array, column: str, table: SourceTable) -> pa.Array:
     """Ids as they came in; text of CSV is a number only if every id is written as an integer is."""
     import pyarrow as pa
 

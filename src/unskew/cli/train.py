@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import show
-from unskew.cli.reading import DataReading, Log
+from unskew.cli.reading import DataInput, Log
 
 if TYPE_CHECKING:
     from unskew.log.impressions import Impressions
@@ -92,7 +92,7 @@ def run(
     ] = None,
     *,
     settings: Settings,
-    reading: DataReading,
+    reading: DataInput,
 ) -> None:  # fmt: skip
     """Train a ranker, Unbiased LambdaMART by default, on a click log and save the model.
 
