@@ -111,6 +111,20 @@ def test_frames_of_every_kind(kind, frame):
     assert [str(key) for key in labels.doc.tolist()] == as_text(data.labels["doc"])
 
 
+@EVERY_KIND
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_ranker_ranks_frames_with_ids_of_every_kind(kind, frame, model):
+    """`rank` of the API takes columns of any library and gives the ids back."""
+    candidates = small_data(kind).candidates
+    given, ranker = FRAMES[frame](candidates), unskew.load(model)
+    ranking = ranker.rank(given[["bm25", "age"]] if frame != "arrow" else candidates.select([2, 3]),
+                          query=given["query"], doc=given["doc"])  # fmt: skip
+    assert [str(one) for one in ranking.doc.tolist()] == as_text(
+        candidates["doc"].take(ranking.row)
+    )
+    assert ranking.rank.tolist().count(1) == 8
+
+
 @EVERY_FILE
 @pytest.mark.parametrize("column", ["query", "doc"])
 def test_rank_refuses_an_id_that_is_missing(ending, column, model, tmp_path, capsys):

@@ -88,8 +88,7 @@ def column_of(values: Any, name: str, length: int) -> npt.NDArray[Any]:
     """One column beside X, as an array of that length."""
     if values is None:
         raise UsageError(f"{name} is needed: give one value per row of X")
-    # pandas, Polars and Arrow columns all have it.
-    array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    array = np.asarray(values)
     if array.ndim != 1 or len(array) != length:
         raise UsageError(
             f"{name} must have one value for each of the {length} rows of X, got shape "
