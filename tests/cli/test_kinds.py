@@ -116,9 +116,12 @@ def test_frames_of_every_kind(kind, frame):
 def test_a_ranker_ranks_frames_with_ids_of_every_kind(kind, frame, model):
     """`rank` of the API takes columns of any library and gives the ids back."""
     candidates = small_data(kind).candidates
-    given, ranker = FRAMES[frame](candidates), unskew.load(model)
-    ranking = ranker.rank(given[["bm25", "age"]] if frame != "arrow" else candidates.select([2, 3]),
-                          query=given["query"], doc=given["doc"])  # fmt: skip
+    given = FRAMES[frame](candidates)
+    query, doc = given["query"], given["doc"]
+    if frame == "arrow":
+        query, doc = query.combine_chunks(), doc.combine_chunks()
+    X = candidates.select([2, 3]) if frame == "arrow" else given[["bm25", "age"]]
+    ranking = unskew.load(model).rank(X, query=query, doc=doc)
     assert [str(one) for one in ranking.doc.tolist()] == as_text(
         candidates["doc"].take(ranking.row)
     )
