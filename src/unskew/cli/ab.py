@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from unskew.cli import options as o
-from unskew.cli.console import output
+from unskew.cli import reading as o
+from unskew.cli.console import output, print_json, show
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def read(
         click_time=click_time, first_position=first_position, table=table,
     )  # fmt: skip
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2))
+        print_json(found.to_dict())
     else:
         _show(found)
 
@@ -184,14 +183,13 @@ def plan(
         removed=removed, sequential=sequential, expected=expected,
     )  # fmt: skip
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2))
+        print_json(found.to_dict())
     else:
         _show_plan(found)
 
 
-def _say(text: str, style: str | None = None) -> None:
-    """A line in which nothing of the user's is taken for markup."""
-    output.print(escape(text), style=style, highlight=False, soft_wrap=True)
+def _say(text: str, style: str = "") -> None:
+    show((text, style))
 
 
 _STYLES = {"better": "green", "worse": "red", "higher": "bold", "lower": "bold"}
@@ -207,7 +205,7 @@ def _show(found: ABReading) -> None:
             "bold red",
         )
     for change in found.measures.values():
-        _say(change.sentence, _STYLES.get(change.verdict))
+        _say(change.sentence, _STYLES.get(change.verdict, ""))
     output.print(_table(found.measures))
     kind = "any time you look" if found.sequential else "one look at a size fixed beforehand"
     _say(
@@ -241,11 +239,11 @@ def _table(changes: Mapping[str, Change]) -> Table:
     for name, change in changes.items():
         ends = change.interval
         table.add_row(
-            escape(name),
+            name,
             _number(change.control),
             _number(change.treatment),
             "–" if change.relative is None else percent(change.relative),
-            "–" if ends is None else rf"\[{percent(ends.low)}, {percent(ends.high)}]",
+            "–" if ends is None else f"[{percent(ends.low)}, {percent(ends.high)}]",
             _p(change.p),
             _p(change.p_holm),
         )
@@ -267,15 +265,13 @@ def _show_parts(found: ABReading) -> None:
     ordered = list(parts.items())
     if found.by == "query":
         ordered.sort(key=lambda part: -sum(next(iter(part[1].values())).units))
-    heads = map(escape, (str(found.by), *found.measures))
-    table = Table(*heads, box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table = Table(str(found.by), *found.measures, box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for label, changes in ordered[:SHOWN_PARTS]:
         cells = []
         for change in changes.values():
-            style = _STYLES.get(change.verdict)
             text = "–" if change.relative is None else percent(change.relative)
-            cells.append(f"[{style}]{text}[/]" if style else text)
-        table.add_row(escape(label), *cells)
+            cells.append(Text(text, _STYLES.get(change.verdict, "")))
+        table.add_row(label, *cells)
     output.print(table)
     if len(ordered) > SHOWN_PARTS:
         _say(f"… and {len(ordered) - SHOWN_PARTS:,} more; --json has them all", "dim")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from unskew.cli import options as o
-from unskew.cli.console import errors, output
-from unskew.errors import UsageError
+from unskew.cli import reading as o
+from unskew.cli.console import errors, output, print_json, show
+from unskew.cli.writing import check_table_path, write_table
 
 if TYPE_CHECKING:
     from unskew.evaluation.significance import Interval
@@ -25,8 +23,6 @@ commands = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-
-KINDS = (".parquet", ".csv")
 
 
 @commands.command("mix")
@@ -47,38 +43,19 @@ def mix(
     """Mix two rankings into one table: query, position, doc, team and the credit of a click."""
     from unskew.online.rankings import mix_rankings
 
-    if out.suffix.lower() not in KINDS:
-        raise UsageError(f"--out must end in .parquet or .csv, got {str(out)!r}")
+    check_table_path(out)
     mixed = mix_rankings(
         a, b, method=method, length=length, seed=seed, query=query, doc=doc, rank=rank, score=score
     )
-    _write(mixed, out)
+    write_table(mixed, out)
     teams = mixed["team"].to_pylist()
     shared = teams.count(None)
     nobody = f", {shared:,} of nobody" if shared else ""
-    errors.print(
-        escape(
-            f"{out}: {len(set(mixed['query'].to_pylist())):,} lists, {teams.count('A'):,} documents "
-            f"of A, {teams.count('B'):,} of B{nobody}"
-        ),
-        highlight=False,
-        soft_wrap=True,
+    show(
+        f"{out}: {len(set(mixed['query'].to_pylist())):,} lists, {teams.count('A'):,} documents "
+        f"of A, {teams.count('B'):,} of B{nobody}",
+        to=errors,
     )
-
-
-def _write(mixed: Any, out: Path) -> None:
-    """Write beside the place and rename: never half a file."""
-    import pyarrow.csv as csv
-    import pyarrow.parquet as parquet
-
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = out.with_name(f".{out.name}.part")
-    write = parquet.write_table if out.suffix.lower() == ".parquet" else csv.write_csv
-    try:
-        write(mixed, str(temporary))
-        temporary.replace(out)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @commands.command("read")
@@ -108,14 +85,13 @@ def read(
         query=query, doc=doc, level=level, table=table,
     )  # fmt: skip
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2))
+        print_json(found.to_dict())
     else:
         _show(found)
 
 
 def _show(found: InterleavingReading) -> None:
-    style = "bold green" if found.winner else None
-    output.print(escape(found.sentence), style=style, highlight=False, soft_wrap=True)
+    show((found.sentence, "bold green" if found.winner else ""))
     table = Table("of", "prefer A", "prefer B", "neither", "share of A", "interval", "p")
     rows: list[tuple[str, Preference | None]] = [
         ("impressions", found.impressions), ("users", found.users),
@@ -132,14 +108,11 @@ def _show(found: InterleavingReading) -> None:
     for name, lead in (("impression", found.per_impression), ("pair", found.per_pair)):
         if lead.value is not None and lead.p is not None:
             ends = _ends(lead.interval, "+.4f")
-            output.print(
-                f"A leads by {lead.value:+.4f} {ends} clicks per {name} (p = {lead.p:.3g})",
-                highlight=False,
-                style="dim",
-            )
+            text = f"A leads by {lead.value:+.4f} {ends} clicks per {name} (p = {lead.p:.3g})"
+            show((text, "dim"))
 
 
 def _ends(interval: Interval | None, form: str) -> str:
     if interval is None:
         return "–"
-    return rf"\[{interval.low:{form}}, {interval.high:{form}}]"
+    return f"[{interval.low:{form}}, {interval.high:{form}}]"

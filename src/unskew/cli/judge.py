@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unskew.cli.console import errors
-from unskew.cli.console import output as screen
-from unskew.errors import UsageError
+from unskew.cli.console import errors, output, show
+from unskew.cli.writing import check_table_path, write_table
 
 if TYPE_CHECKING:
     from unskew.online.judging.results import Results, SignTest
@@ -77,10 +76,7 @@ def serve(
     try:
         serve_pages(settings, started=lambda opened: _announce(opened, db))
     except KeyboardInterrupt:
-        errors.print(
-            f"stopped; the answers are in {db}: unskew judge results {db}",
-            highlight=False, markup=False, soft_wrap=True,
-        )  # fmt: skip
+        show(f"stopped; the answers are in {db}: unskew judge results {db}", to=errors)
 
 
 def _announce(opened: Opened, db: str) -> None:
@@ -103,14 +99,14 @@ def _announce(opened: Opened, db: str) -> None:
         )
     lines.append(f"open {opened.url} (Ctrl-C stops)")
     for line in lines:
-        errors.print(line, highlight=False, markup=False, soft_wrap=True)
+        show(line, to=errors)
 
 
 @commands.command("results")
 def results(
     db: Annotated[str, typer.Argument(metavar="DB", help="The file that serve wrote.")],
     out: Annotated[
-        str | None,
+        Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Write every judgement: Parquet or CSV."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
@@ -118,28 +114,24 @@ def results(
     """Show who won: a verdict a query, a sign test with its interval, and the agreement."""
     from unskew.online.judging.results import read_results
 
-    if out is not None and Path(out).suffix.lower() not in {".parquet", ".csv"}:
-        raise UsageError(f"--out must end in .parquet or .csv, got {out!r}")
+    if out is not None:
+        check_table_path(out)
     found = read_results(db)
     if out is not None:
-        _write(found.to_arrow(), Path(out))
+        write_table(found.to_arrow(), out)
     if as_json:
         typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
         return
     _show(found)
     if out is not None:
-        screen.print(
-            f"{found.judgements.total():,} judgements written to {out}",
-            highlight=False, markup=False, soft_wrap=True,
-        )  # fmt: skip
+        show(f"{found.judgements.total():,} judgements written to {out}")
 
 
 def _show(found: Results) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     judged = found.judged
-    screen.print(Text(f"{judged.name_a} against {judged.name_b}, top {judged.top}"), style="bold")
+    show((f"{judged.name_a} against {judged.name_b}, top {judged.top}", "bold"))
     table = Table("", "win", "same", "both bad", "loss", "skipped")
     table.add_row("queries", *_cells(found.queries))
     if found.judgements.total() != len(found.verdicts):
@@ -148,10 +140,10 @@ def _show(found: Results) -> None:
     if len(per_assessor) > 1:
         table.add_section()
         for name, counts in per_assessor.items():
-            table.add_row(Text(name), *_cells(counts))
-    screen.print(table)
+            table.add_row(name, *_cells(counts))
+    output.print(table)
     for line in _sentences(found):
-        screen.print(line, highlight=False, markup=False, soft_wrap=True)
+        show(line)
 
 
 def _cells(counts: Any) -> list[str]:
@@ -199,18 +191,3 @@ def _verdict(test: SignTest) -> str:
 
 def _ratio(value: float | None) -> str:
     return "–" if value is None else "∞" if value == float("inf") else f"{value:.2f}"
-
-
-def _write(table: Any, target: Path) -> None:
-    """Write beside the place and rename: never half a file."""
-    import pyarrow.csv as csv
-    import pyarrow.parquet as parquet
-
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.part")
-    write = parquet.write_table if target.suffix.lower() == ".parquet" else csv.write_csv
-    try:
-        write(table, str(temporary))
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)

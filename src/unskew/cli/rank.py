@@ -9,12 +9,11 @@ import typer
 
 from unskew.cli.console import show
 from unskew.cli.reading import CandidateInput, load_ranker
+from unskew.cli.writing import check_table_path, write_table
 from unskew.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-KINDS = (".parquet", ".csv")
 
 
 def run(
@@ -42,12 +41,11 @@ def run(
     """
     if top is not None and top < 1:
         raise UsageError(f"--top must be 1 or higher, got {top}")
-    if out.suffix.lower() not in KINDS:
-        raise UsageError(f"--out must end in .parquet or .csv, got {str(out)!r}")
+    check_table_path(out)
     ranker = load_ranker(model)
     ids, features = reading.candidates(candidates, ranker)
     ranked = _ranked(ranker, ids, features, top)
-    _write(ranked, out)
+    write_table(ranked, out)
     show(f"{ranked.num_rows:,} candidates ranked, written to {out}")
 
 
@@ -65,14 +63,3 @@ def _ranked(ranker: Any, ids: pa.Table, features: pa.Table, top: int | None) -> 
     kept = ranking.rank <= (top or len(code))
     ranked = ids.take(ranking.row[kept]).append_column("score", [ranking.score[kept]])
     return ranked.append_column("rank", [ranking.rank[kept]])
-
-
-def _write(ranked: pa.Table, path: Path) -> None:
-    import pyarrow.csv as csv
-    import pyarrow.parquet as parquet
-
-    from unskew.store import replace_file
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write = csv.write_csv if path.suffix.lower() == ".csv" else parquet.write_table
-    replace_file(path, lambda file: write(ranked, str(file)))

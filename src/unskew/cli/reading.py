@@ -25,11 +25,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CandidateInput",
+    "Click",
     "DataInput",
+    "Doc",
+    "FirstPosition",
     "Log",
     "LogInput",
+    "Position",
+    "Query",
     "Quiet",
+    "Session",
+    "TableName",
     "Wanted",
+    "Weight",
     "is_saved",
     "load_ranker",
 ]
@@ -51,6 +59,13 @@ Log = Annotated[
         "'unskew compact' wrote.",
     ),
 ]
+Session = Annotated[str, _column("The session column.")]
+Query = Annotated[str, _column("The query column.")]
+Doc = Annotated[str, _column("The document column.")]
+Position = Annotated[str, _column("The position column, counted from 1.")]
+Click = Annotated[str, _column("The click column: 0 or 1, or a grade.")]
+Weight = Annotated[str | None, _column("The session weight column.")]
+FirstPosition = Annotated[int, _reading("0 if the first place is written as position 0.")]
 TableName = Annotated[str | None, _reading("The table within a DuckDB database file.")]
 MemoryLimit = Annotated[str | None, _reading("Memory for DuckDB, such as 1GB; the rest spills.")]
 Threads = Annotated[int | None, _reading("Threads for reading and training (default all).")]
@@ -61,12 +76,12 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
 class LogInput:
     """How to read a log."""
 
-    session: Annotated[str, _column("The session column.")] = "session"
-    query: Annotated[str, _column("The query column.")] = "query"
-    doc: Annotated[str, _column("The document column.")] = "doc"
-    position: Annotated[str, _column("The position column, counted from 1.")] = "position"
-    click: Annotated[str, _column("The click column: 0 or 1, or a grade.")] = "click"
-    weight: Annotated[str | None, _column("The session weight column.")] = None
+    session: Session = "session"
+    query: Query = "query"
+    doc: Doc = "doc"
+    position: Position = "position"
+    click: Click = "click"
+    weight: Weight = None
     context: Annotated[str | None, _column("The context column: device, layout, …")] = None
     time: Annotated[str | None, _column("The time column; not a feature.")] = None
     features: Annotated[
@@ -83,7 +98,7 @@ class LogInput:
         None
     )
     table: TableName = None
-    first_position: Annotated[int, _reading("0 if the first place is written as position 0.")] = 1
+    first_position: FirstPosition = 1
     memory_limit: MemoryLimit = None
     threads: Threads = None
     quiet: Quiet = False
@@ -194,8 +209,8 @@ class DataInput(LogInput):
 class CandidateInput:
     """How to read candidates."""
 
-    query: Annotated[str, typer.Option(help="The query column.")] = "query"
-    doc: Annotated[str, typer.Option(help="The document column.")] = "doc"
+    query: Query = "query"
+    doc: Doc = "doc"
     table: TableName = None
     memory_limit: MemoryLimit = None
     threads: Threads = None
