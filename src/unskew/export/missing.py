@@ -1,0 +1,62 @@
+"""Missing values in engines that have no direction for them on each split."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from unskew.errors import UsageError
+from unskew.export.rounding import LARGEST
+from unskew.export.trees import Forest, Node
+
+__all__ = ["missing_goes_right", "require_missing_as_zero"]
+
+# Every value that an engine can have goes left of it.
+_PRESENT = float(np.nextafter(np.float32(LARGEST), np.float32(0)))
+
+
+def require_missing_as_zero(forest: Forest, engine: str, remedy: str) -> None:
+    """Refuse a model whose missing values go elsewhere than 0, for an engine that reads them as 0."""
+    wrong = [node for node in forest.splits() if node.default_left != (node.threshold >= 0)]
+    if wrong:
+        total = sum(1 for _ in forest.splits())
+        name = forest.names[wrong[0].feature]
+        raise UsageError(
+            f"{engine} reads a missing value as 0, but the model sends it elsewhere on {len(wrong):,} "
+            f"of its {total:,} splits, the first on feature {name!r}: {remedy}, or fill missing values "
+            "with 0 before training"
+        )
+
+
+def missing_goes_right(forest: Forest) -> Forest:
+    """The same scores from trees in which a missing value goes right on every split.
+
+    A split that sends it left gets another before it, which only a missing value fails: right of
+    that stands the left branch. Below, the feature is known to be there, or known to be missing.
+    """
+    nothing: frozenset[int] = frozenset()
+    return forest.with_roots(tuple(_right(root, nothing, nothing) for root in forest.roots))
+
+
+def _right(node: Node, present: frozenset[int], missing: frozenset[int]) -> Node:
+    if node.is_leaf:
+        return node
+    left, right = node.branches
+    feature = node.feature
+    if feature in missing:
+        return _right(left if node.default_left else right, present, missing)
+    here = present | {feature}
+    if feature in present or not node.default_left:
+        return replace(
+            node,
+            default_left=False,
+            left=_right(left, here, missing),
+            right=_right(right, present, missing),
+        )
+    return Node(
+        feature=feature,
+        threshold=_PRESENT,
+        left=_right(node, here, missing),
+        right=_right(left, present, missing | {feature}),
+    )
