@@ -126,7 +126,9 @@ class Candidates:
                 places = np.asarray(columns.get_indexer(list(self.names)))
             self._last = (columns, places)
         if places is not None and (places < 0).any():
-            return self._by_column(lambda name: frame[name] if name in columns else None, len(frame))
+            return self._by_column(
+                lambda name: frame[name] if name in columns else None, len(frame)
+            )
         if self._codes:
             return self._by_column(lambda name: frame[name], len(frame))
         try:
@@ -198,7 +200,9 @@ def _listed(names: list[str]) -> str:
 
 def _guesses(absent: list[str], known: set[str]) -> str:
     close = {name: difflib.get_close_matches(name, known, n=2) for name in absent[:5]}
-    texts = [f"{' or '.join(map(repr, found))} for {name!r}" for name, found in close.items() if found]
+    texts = [
+        f"{' or '.join(map(repr, found))} for {name!r}" for name, found in close.items() if found
+    ]
     return f" (did you mean {', '.join(texts)}?)" if texts else ""
 
 

@@ -16,11 +16,18 @@ from unskew.export.kernels import flatten, score_rows
 from unskew.export.trees import Forest
 
 __all__ = [
-    "Exportable", "ExportFormat", "as_json", "from_json", "refuse_categories", "score_forest",
+    "ExportFormat",
+    "Exportable",
+    "Scores",
+    "as_json",
+    "from_json",
+    "refuse_categories",
+    "score_forest",
     "single",
 ]  # fmt: skip
 
 FloatArray = npt.NDArray[np.float64]
+Scores = Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -64,8 +71,8 @@ class ExportFormat(Protocol):
     def files(self, model: Exportable) -> Mapping[str, bytes]:
         """The files of the model by name; raises UsageError for what the format cannot express."""
 
-    def score(self, files: Mapping[str, Path], values: FloatArray, version: str) -> FloatArray:
-        """The scores of rows by the reader of the files: the real one, or by its rules."""
+    def score(self, files: Mapping[str, Path], values: FloatArray, version: str) -> Scores:
+        """The scores of rows by each model file, read by its reader or by its reader's rules."""
 
 
 def as_json(content: Any) -> bytes:

@@ -215,7 +215,7 @@ def _score_rows(flat, values, walk):  # type: ignore[no-untyped-def]
         rows = min(_BLOCK, n - begin)
         for i in range(rows):
             for k in range(width):
-                x = columns[k, i] = values[begin + i, k]
+                columns[k, i] = values[begin + i, k]
                 if np.isinf(columns[k, i]) and infinite < 0:
                     infinite = (begin + i) * width + k
         if walk:

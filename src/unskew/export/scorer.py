@@ -86,7 +86,11 @@ class Scorer:
             return
         row, column = divmod(int(places[0]), values.shape[1])
         value, name = values[row, column], self.feature_names[column]
-        why = "infinite" if np.isinf(value) else f"{value:g}, too large for XGBoost's single precision"
+        why = (
+            "infinite"
+            if np.isinf(value)
+            else f"{value:g}, too large for XGBoost's single precision"
+        )
         raise DataError(
             f"candidate {row + 1}: feature {name!r} is {why}: features must be finite, or NaN for a "
             "missing value"

@@ -12,14 +12,17 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import UsageError
 
-__all__ = ["ZERO", "Forest", "Node", "forest_of", "lightgbm_forest", "xgboost_forest"]
+__all__ = [
+    "ZERO", "Forest", "Node", "Numbered", "forest_of", "lightgbm_forest", "numbered",
+    "xgboost_forest",
+]  # fmt: skip
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -76,6 +79,29 @@ class Node:
         if not self.is_leaf:
             for branch in self.branches:
                 yield from branch.nodes()
+
+
+class Numbered(NamedTuple):
+    """A node with the numbers of its branches and its parent, -1 where there is none."""
+
+    node: Node
+    left: int
+    right: int
+    parent: int
+
+
+def numbered(root: Node) -> list[Numbered]:
+    """The nodes of a tree by number: the root first, and every right branch next to its left one.
+
+    XGBoost takes the number after the left branch for the right one, whatever the file says.
+    """
+    found = [Numbered(root, -1, -1, -1)]
+    for number, entry in enumerate(found):  # grows on the way
+        if not entry.node.is_leaf:
+            next_number = len(found)
+            found[number] = entry._replace(left=next_number, right=next_number + 1)
+            found.extend(Numbered(branch, -1, -1, number) for branch in entry.node.branches)
+    return found
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,14 @@ import numpy as np
 
 from unskew.export.format import single
 from unskew.export.rounding import above
-from unskew.export.trees import Forest, Node
+from unskew.export.trees import Forest, Node, numbered
 
 __all__ = ["DEFAULT", "RIGHT", "ZERO_VALUE", "dumped", "from_dumped", "from_saved", "saved"]
 
 # Where a reader sends a missing value: as each split says, to the right, or where 0 goes.
 DEFAULT, RIGHT, ZERO_VALUE = "default", "right", "zero"
+
+_NO_PARENT = 2147483647
 
 
 def with_base_tree(forest: Forest) -> tuple[Node, ...]:
@@ -119,29 +121,24 @@ def _objective(name: str) -> dict[str, Any]:
 
 
 def _saved(root: Node, number: int, n_features: int) -> dict[str, Any]:
-    nodes = list(root.nodes())
-    place = {id(node): k for k, node in enumerate(nodes)}
-    parents = [2147483647] * len(nodes)
-    for k, node in enumerate(nodes):
-        for branch in () if node.is_leaf else node.branches:
-            parents[place[id(branch)]] = k
+    nodes = numbered(root)
     # Some readers take a leaf's value from the base weights, some from the split conditions.
-    values = [single(n.value) if n.is_leaf else above(n.threshold) for n in nodes]
+    value = [_shortest(n.node.value if n.node.is_leaf else above(n.node.threshold)) for n in nodes]
     count = len(nodes)
     return {
-        "base_weights": [single(node.value) if node.is_leaf else 0.0 for node in nodes],
+        "base_weights": [_shortest(n.node.value) if n.node.is_leaf else 0.0 for n in nodes],
         "categories": [],
         "categories_nodes": [],
         "categories_segments": [],
         "categories_sizes": [],
-        "default_left": [int(node.default_left) for node in nodes],
+        "default_left": [int(n.node.default_left) for n in nodes],
         "id": number,
-        "left_children": [-1 if n.is_leaf else place[id(n.branches[0])] for n in nodes],
+        "left_children": [n.left for n in nodes],
         "loss_changes": [0.0] * count,
-        "parents": parents,
-        "right_children": [-1 if n.is_leaf else place[id(n.branches[1])] for n in nodes],
-        "split_conditions": values,
-        "split_indices": [max(node.feature, 0) for node in nodes],
+        "parents": [_NO_PARENT if n.parent < 0 else n.parent for n in nodes],
+        "right_children": [n.right for n in nodes],
+        "split_conditions": value,
+        "split_indices": [max(n.node.feature, 0) for n in nodes],
         "split_type": [0] * count,
         "sum_hessian": [0.0] * count,
         "tree_param": {
@@ -151,6 +148,11 @@ def _saved(root: Node, number: int, n_features: int) -> dict[str, Any]:
             "size_leaf_vector": "1",
         },
     }
+
+
+def _shortest(value: float) -> float:
+    """A float32 by its fewest digits: XGBoost reads no more than nine of them."""
+    return float(str(np.float32(value)))
 
 
 def from_saved(model: Mapping[str, Any], missing: str = DEFAULT) -> Forest:
