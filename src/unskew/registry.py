@@ -144,6 +144,8 @@ class Export:
         The newest major version that is known.
     boosters
         The boosters whose trees it takes.
+    rankers
+        The rankers without trees that it takes.
 
     """
 
@@ -155,6 +157,7 @@ class Export:
     versions: tuple[str, ...] = ()
     newest: int | None = None
     boosters: tuple[str, ...] = ("lightgbm", "xgboost")
+    rankers: tuple[str, ...] = ()
 
     def load(self) -> Any:
         """What writes and scores it."""
@@ -333,6 +336,7 @@ EXPORTS: Mapping[str, Export] = _named(
         "ONNX",
         "a graph for onnxruntime and others",
         extra="onnx",
+        rankers=("ranksvm", "dnn"),
     ),
     Export(
         "treelite",

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from unskew.errors import StoreError, UsageError
 from unskew.export.format import Exportable, as_json, from_json
-from unskew.export.samples import from_samples, sample_rows, to_samples
+from unskew.export.samples import from_samples, sample_rows, standardized_rows, to_samples
 from unskew.export.trees import Forest, forest_of
-from unskew.registry import EXPORTS, Export
+from unskew.registry import EXPORTS, Export, ranker_name
 from unskew.store import MANIFEST, read_folder, read_kind, write_folder
 
 __all__ = ["KIND", "TOLERANCE", "Parity", "check_export", "export_model"]
@@ -81,7 +81,7 @@ def export_model(
     model = _exportable(ranker, entry, version, name or Path(path).name)
     _check_replaceable(Path(path))
     contents = dict(entry.load().files(model))
-    rows = sample_rows(model.trees, _N_SAMPLES, np.random.default_rng(0))
+    rows = _sampled(model)
     samples = to_samples(model.names, rows, ranker._predict(rows))
     contents[_SAMPLES] = as_json(samples)
     meta = {
@@ -117,24 +117,40 @@ def _exportable(ranker: Any, entry: Export, version: str | None, name: str) -> E
     if not hasattr(ranker, "_predict"):
         raise UsageError(f"only models can be exported, not {type(ranker).__name__}")
     ranker._check_fitted()
-    forest = _forest(ranker, entry)
+    forest = forest_of(ranker) if hasattr(ranker, "trees_") else None
+    if forest is None:
+        _check_without_trees(ranker, entry)
+    else:
+        _check_booster(forest, entry)
+    return Exportable(name, ranker, forest, _version(entry, version))
+
+
+def _check_booster(forest: Forest, entry: Export) -> None:
     booster = "xgboost" if forest.single else "lightgbm"
     if booster not in entry.boosters:
         raise UsageError(
             f"{entry.title} takes trees of {' and '.join(entry.boosters)} only, and the model was "
             f"grown by {booster}: export to {booster}, or train with booster={entry.boosters[0]!r}"
         )
-    return Exportable(name, ranker, forest, _version(entry, version))
 
 
-def _forest(ranker: Any, entry: Export) -> Forest:
-    if not hasattr(ranker, "trees_"):
-        raise UsageError(
-            f"{type(ranker).__name__} has no trees, and {entry.title} is given trees here: its own "
-            "linear or neural models have no place for what this ranker does with missing values; "
-            "serve it with unskew.Scorer, or train --ranker lambdamart"
-        )
-    return forest_of(ranker)
+def _check_without_trees(ranker: Any, entry: Export) -> None:
+    if ranker_name(ranker) in entry.rankers:
+        return
+    takers = [e.name for e in EXPORTS.values() if ranker_name(ranker) in e.rankers]
+    raise UsageError(
+        f"{type(ranker).__name__} has no trees, and a model without trees has no place in "
+        f"{entry.title} for the means that stand for missing values: export to "
+        f"{' or '.join(takers) or 'nothing'}, or serve it with unskew.Scorer"
+    )
+
+
+def _sampled(model: Exportable) -> FloatArray:
+    rng = np.random.default_rng(0)
+    if model.forest is not None:
+        return sample_rows(model.forest, _N_SAMPLES, rng)
+    ranker = model.ranker
+    return standardized_rows(ranker.standardizer_, model.names, ranker.categories_, _N_SAMPLES, rng)
 
 
 def _version(entry: Export, version: str | None) -> str:

@@ -1,7 +1,7 @@
 """ONNX: one input, ``features``, one row per candidate, and one output, ``score``.
 
-LightGBM's trees take doubles, XGBoost's floats, each the precision that the trees were grown in.
-The score is a float. A missing value is NaN.
+XGBoost's trees take floats, everything else doubles: the precision of training. The score is a
+float. A missing value is NaN.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from unskew.errors import MissingDependencyError
 from unskew.export.format import Exportable, Scores, refuse_categories
+from unskew.export.onnx_columns import ranker_graph
 from unskew.export.trees import Forest, numbered
 
 __all__ = ["FORMAT"]
@@ -27,8 +28,15 @@ _INPUT, _OUTPUT = "features", "score"
 
 class _ONNX:
     def files(self, model: Exportable) -> Mapping[str, bytes]:
-        refuse_categories(model.trees, "the ONNX operator for trees")
-        return {_MODEL: _model(model.trees, model.name).SerializeToString()}
+        onnx = _imported("onnx")
+        if model.forest is None:
+            nodes, constants = ranker_graph(model.ranker, onnx, _INPUT, _OUTPUT)
+            graph = _model(onnx, model, nodes, constants, onnx.TensorProto.DOUBLE)
+        else:
+            refuse_categories(model.forest, "the ONNX operator for trees")
+            kind = onnx.TensorProto.FLOAT if model.forest.single else onnx.TensorProto.DOUBLE
+            graph = _model(onnx, model, [_trees(onnx.helper, model.forest, kind)], [], kind)
+        return {_MODEL: graph.SerializeToString()}
 
     def score(self, files: Mapping[str, Path], values: FloatArray, version: str) -> Scores:
         runtime = _imported("onnxruntime")
@@ -52,27 +60,29 @@ def _imported(name: str) -> Any:
         raise MissingDependencyError(name, "onnx", "the format onnx") from error
 
 
-def _model(forest: Forest, name: str) -> Any:
-    onnx = _imported("onnx")
-    helper, kinds = onnx.helper, onnx.TensorProto
-    kind = kinds.FLOAT if forest.single else kinds.DOUBLE
-    node = helper.make_node(
+def _model(onnx: Any, model: Exportable, nodes: list[Any], constants: list[Any], kind: int) -> Any:
+    helper = onnx.helper
+    graph = helper.make_graph(
+        nodes,
+        "".join(c if c.isalnum() else "_" for c in model.name) or "model",
+        [helper.make_tensor_value_info(_INPUT, kind, [None, len(model.names)])],
+        [helper.make_tensor_value_info(_OUTPUT, onnx.TensorProto.FLOAT, [None, 1])],
+        constants,
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    found = helper.make_model(graph, opset_imports=opsets, producer_name="unskew")
+    found.ir_version = 8  # what these operator sets need, so that older runtimes read it
+    names = found.metadata_props.add()
+    names.key, names.value = "features", "\n".join(model.names)
+    onnx.checker.check_model(found)
+    return found
+
+
+def _trees(helper: Any, forest: Forest, kind: int) -> Any:
+    return helper.make_node(
         "TreeEnsembleRegressor", [_INPUT], [_OUTPUT], domain="ai.onnx.ml",
         **_attributes(forest, helper, kind),
     )  # fmt: skip
-    graph = helper.make_graph(
-        [node],
-        "".join(c if c.isalnum() else "_" for c in name) or "model",
-        [helper.make_tensor_value_info(_INPUT, kind, [None, len(forest.names)])],
-        [helper.make_tensor_value_info(_OUTPUT, kinds.FLOAT, [None, 1])],
-    )
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
-    model = helper.make_model(graph, opset_imports=opsets, producer_name="unskew")
-    model.ir_version = 8  # what these operator sets need, so that older runtimes read it
-    names = model.metadata_props.add()
-    names.key, names.value = "features", "\n".join(forest.names)
-    onnx.checker.check_model(model)
-    return model
 
 
 def _attributes(forest: Forest, helper: Any, kind: int) -> dict[str, Any]:

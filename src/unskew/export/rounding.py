@@ -29,6 +29,6 @@ def at_most(threshold: float) -> float:
 def above(threshold: float) -> float:
     """The smallest float32 that exceeds a threshold, or the largest of all if there is none."""
     found = at_most(threshold)
-    if found == -float("inf"):
-        return -LARGEST
-    return min(float(np.nextafter(np.float32(found), np.float32(np.inf))), LARGEST)
+    if abs(found) >= LARGEST:
+        return LARGEST if found > 0 else -LARGEST
+    return float(np.nextafter(np.float32(found), np.float32(np.inf)))

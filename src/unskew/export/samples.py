@@ -16,7 +16,7 @@ import numpy.typing as npt
 from unskew.export.rounding import at_most
 from unskew.export.trees import Forest
 
-__all__ = ["from_samples", "sample_rows", "to_samples"]
+__all__ = ["from_samples", "sample_rows", "standardized_rows", "to_samples"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -45,6 +45,29 @@ def _around(thresholds: FloatArray) -> FloatArray:
     beside = [np.nextafter(below, np.float32(side)) for side in (-np.inf, np.inf)]
     found = np.concatenate((below, between, *beside, np.array(_EXTREME, dtype=np.float32)))
     return np.unique(found[np.isfinite(found)]).astype(np.float64)
+
+
+def standardized_rows(
+    standardizer: Any,
+    names: tuple[str, ...],
+    categories: Mapping[str, tuple[str, ...]],
+    n: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Rows within a few standard deviations of what a linear ranker or a network was trained on."""
+    rows = np.empty((n, len(names)))
+    numbers = standardizer.category == -1
+    place = dict(zip(standardizer.source[numbers], np.flatnonzero(numbers), strict=True))
+    for k, name in enumerate(names):
+        if name in categories:
+            rows[:, k] = rng.integers(0, len(categories[name]) + 1, n)
+        else:
+            scale = standardizer.scale[place[k]]
+            spread = scale if np.isfinite(scale) else 1.0
+            rows[:, k] = standardizer.mean[place[k]] + 2 * spread * rng.normal(size=n)
+        if not standardizer.refuse:
+            rows[rng.random(n) < 0.1, k] = np.nan
+    return rows.astype(np.float32).astype(np.float64)
 
 
 def to_samples(names: tuple[str, ...], rows: FloatArray, scores: FloatArray) -> dict[str, Any]:
