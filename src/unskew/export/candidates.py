@@ -21,6 +21,10 @@ __all__ = ["Candidates"]
 FloatArray = npt.NDArray[np.float64]
 
 
+# Booleans, integers and floats, as NumPy calls them.
+_NUMBERS = "biuf"
+
+
 class Candidates:
     """How candidates become rows of a model's features, in the order of its training.
 
@@ -46,6 +50,7 @@ class Candidates:
         if absent not in {"error", "missing"}:
             raise UsageError(f"absent must be 'error' or 'missing', got {absent!r}")
         self.names = names
+        self._list = list(names)
         self._absent = absent
         self._codes = {
             name: {text: float(code) for code, text in enumerate(texts)}
@@ -119,11 +124,11 @@ class Candidates:
     def _from_pandas(self, frame: Any) -> FloatArray:
         columns = frame.columns
         seen, places = self._last
-        if columns is not seen:
+        if columns is not seen and not columns.equals(seen):
             self._check_present(columns, "the frame")
             places = None
-            if list(columns) != list(self.names):
-                places = np.asarray(columns.get_indexer(list(self.names)))
+            if list(columns) != self._list:
+                places = np.asarray(columns.get_indexer(self._list))
             self._last = (columns, places)
         if places is not None and (places < 0).any():
             return self._by_column(
@@ -138,28 +143,31 @@ class Candidates:
         return np.ascontiguousarray(values if places is None else values[:, places])
 
     def _from_polars(self, frame: Any) -> FloatArray:
-        self._check_present(frame.columns, "the frame")
-        known = set(frame.columns)
-        numeric = all(t.is_numeric() for name, t in frame.schema.items() if name in self.names)
-        if numeric and not self._codes and known.issuperset(self.names):
-            chosen = frame if frame.columns == list(self.names) else frame.select(self.names)
-            return np.ascontiguousarray(chosen.to_numpy(), dtype=np.float64)
+        columns = frame.columns
+        if columns != self._list:
+            self._check_present(columns, "the frame")
+        known = set(columns)
+        if not self._codes and known.issuperset(self.names):
+            values = (frame if columns == self._list else frame.select(self._list)).to_numpy()
+            if values.dtype.kind in _NUMBERS:
+                return np.ascontiguousarray(values, dtype=np.float64)
         return self._by_column(lambda name: frame[name] if name in known else None, len(frame))
 
     def _from_arrow(self, frame: Any) -> FloatArray:
         import pyarrow as pa
 
         table = frame if isinstance(frame, pa.Table) else pa.table(frame)
-        self._check_present(table.column_names, "the table")
-        known = set(table.column_names)
+        columns = table.column_names
+        if columns != self._list:
+            self._check_present(columns, "the table")
+        known = set(columns)
         if not self._codes and known.issuperset(self.names):
-            batches = table.select(self.names).combine_chunks().to_batches()
-            if len(batches) == 1:
-                try:
-                    tensor = batches[0].to_tensor(null_to_nan=True, row_major=True)
-                    return np.ascontiguousarray(tensor.to_numpy(), dtype=np.float64)
-                except (pa.ArrowException, TypeError):
-                    pass  # a column of another type than numbers: one by one, to name it
+            batches = (table if columns == self._list else table.select(self._list)).to_batches()
+            try:
+                parts = [batch.to_tensor(null_to_nan=True, row_major=True) for batch in batches]
+                return np.concatenate([_floats(part, "the table") for part in parts])
+            except (pa.ArrowException, TypeError, ValueError):
+                pass  # a column of another type than numbers: one by one, to name it
         return self._by_column(lambda name: table[name] if name in known else None, len(table))
 
     def _by_column(self, column_of: Any, length: int) -> FloatArray:
