@@ -36,14 +36,13 @@ class Scorer:
     Examples
     --------
     >>> import numpy as np, unskew
-    >>> X = np.array([[0.1, 3.0], [0.9, 1.0], [0.5, 2.0], [0.7, 0.0]] * 5)
-    >>> ranker = unskew.UnbiasedLambdaMART(
-    ...     n_estimators=5, min_data_in_leaf=1, min_sum_hessian_in_leaf=0.0, random_state=0, verbose=0
-    ... ).fit_labels(X, X[:, 0] > 0.6, query=[1, 1, 1, 1, 2, 2, 2, 2] + [3] * 12)
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> ranker = unskew.UnbiasedLambdaMART(n_estimators=5, random_state=0, verbose=0)
+    >>> ranker = ranker.fit_labels(X, X[:, 0] > 0.5, query=np.arange(300) // 10)
     >>> scorer = unskew.Scorer(ranker)
     >>> bool((scorer.score(X) == ranker.predict(X)).all())
     True
-    >>> scorer.rank([{"f0": 0.2, "f1": 1.0}, {"f0": 0.8, "f1": 1.0}])
+    >>> scorer.rank([{"f0": -1.0, "f1": 0.0}, {"f0": 1.0, "f1": 0.0}])
     array([1, 0])
 
     """
