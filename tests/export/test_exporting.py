@@ -148,3 +148,22 @@ def test_every_entry_says_what_it_is(entry):
     numbers = [tuple(map(int, v.split("."))) for v in entry.versions]
     assert numbers == sorted(numbers)
     assert (entry.newest is None) == (not entry.versions)
+
+
+def test_names_of_any_kind(tmp_path):
+    """Feature names that the boosters do not take are in the export as they were in training."""
+    import pyarrow as pa
+    from exported_models import QUICK, training_rows
+
+    from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
+
+    X, grade, query = training_rows(300)
+    names = ["price, net", "a[0]", "fieldMatch(title)", 'say "hi"', "x<y", "größe", "f 5", "b"]
+    table = pa.table({name: X[:, k] for k, name in enumerate(names)})
+    for booster in ("lightgbm", "xgboost"):
+        settings = {**QUICK, "n_estimators": 5, "booster": booster}
+        ranker = UnbiasedLambdaMART(**settings).fit_labels(table, grade, query=query)
+        for to in ("elasticsearch", "elasticsearch-ltr", "solr", "vespa", "xgboost"):
+            folder = export_model(ranker, to, tmp_path / booster / to)
+            assert check_export(folder).agrees
+            assert json.loads((folder / "samples.json").read_text())["features"] == names

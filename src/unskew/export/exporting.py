@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import StoreError, UsageError
-from unskew.export.format import Exportable, as_json, from_json
+from unskew.export.format import SAMPLES, Exportable, as_json, from_json
 from unskew.export.samples import from_samples, sample_rows, standardized_rows, to_samples
 from unskew.export.trees import Forest, forest_of
 from unskew.registry import EXPORTS, Export, ranker_name
@@ -28,7 +28,6 @@ FloatArray = npt.NDArray[np.float64]
 
 KIND = "export"
 _VERSION = 1
-_SAMPLES = "samples.json"
 _N_SAMPLES = 200
 
 # How far a score may be from the expected one, relative to the largest score or to 1.
@@ -83,7 +82,7 @@ def export_model(
     contents = dict(entry.load().files(model))
     rows = _sampled(model)
     samples = to_samples(model.names, rows, ranker._predict(rows))
-    contents[_SAMPLES] = as_json(samples)
+    contents[SAMPLES] = as_json(samples)
     meta = {
         "format": entry.name,
         "format_version": model.version,
@@ -97,7 +96,7 @@ def check_export(path: str | os.PathLike[str]) -> Parity:
     """Score the samples of an export with its files, by the reader itself or by its rules."""
     stored = read_folder(path, kind=KIND, version=_VERSION)
     entry = _entry(str(stored.meta["format"]))
-    rows, expected = from_samples(from_json(stored.files[_SAMPLES]))
+    rows, expected = from_samples(from_json(stored.files[SAMPLES]))
     version = str(stored.meta["format_version"])
     scores = entry.load().score(stored.files, rows, version)
     difference = float(max(np.max(np.abs(score - expected)) for score in scores.values()))

@@ -30,6 +30,10 @@ FloatArray = npt.NDArray[np.float64]
 Scores = Mapping[str, FloatArray]
 
 
+# The file of sample rows and expected scores that is beside every export.
+SAMPLES = "samples.json"
+
+
 @dataclass(frozen=True)
 class Exportable:
     """A model to export.

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.export.format import (
+    SAMPLES,
     Exportable,
     Scores,
     as_json,
@@ -43,7 +44,7 @@ class _Vespa:
     def score(self, files: Mapping[str, Path], values: FloatArray, version: str) -> Scores:
         content = from_json(files[_MODEL])
         if isinstance(content, list):
-            names = _profile_names(files[_PROFILE])
+            names = tuple(from_json(files[SAMPLES])["features"])
             place = {name: k for k, name in enumerate(names)}
             forest = Forest(names, tuple(_xgboost_root(tree, place) for tree in content))
         else:
@@ -83,10 +84,14 @@ def _node(node: Node) -> dict[str, Any]:
 
 
 def _profile(model: Exportable, library: str) -> str:
-    """A rank profile to begin with, in which every feature is an attribute of its name."""
+    """A rank profile to begin with, in which a feature is an attribute of its name.
+
+    A name that cannot be a function's is taken for a feature of Vespa, such as bm25(title).
+    """
     functions = "\n".join(
         f"    function {name}() {{\n        expression: attribute({name})\n    }}"
         for name in model.names
+        if name.isidentifier()
     )
     return (
         f"# Replace each expression by what the feature stands for.\n"
@@ -95,12 +100,6 @@ def _profile(model: Exportable, library: str) -> str:
         f"    second-phase {{\n        rerank-count: 100\n"
         f'        expression: {library}("{model.name}.json")\n    }}\n}}\n'
     )
-
-
-def _profile_names(path: Path) -> tuple[str, ...]:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    starts = [line.strip() for line in lines if line.strip().startswith("function ")]
-    return tuple(line.removeprefix("function ").rpartition("(")[0] for line in starts)
 
 
 def _root(node: Mapping[str, Any]) -> Node:
