@@ -162,3 +162,13 @@ def test_base_score_is_kept(tmp_path):
         assert_same(ltr_plugin(files[file], list(NAMES), rows, missing), ranker._predict(rows))
     zero = trained("xgboost")._predict(rows)
     assert not np.allclose(zero, ranker._predict(rows), atol=0.1)
+
+
+def test_trees_too_large_to_rewrite(tmp_path, monkeypatch):
+    """Where rewritten trees would be too large, the raw file is left out, or the model refused."""
+    monkeypatch.setattr("unskew.export.missing.MOST_GROWTH", 1)
+    assert "model-raw.json" not in exported(tmp_path, trained("lightgbm"), "elasticsearch-ltr")
+    with pytest.raises(
+        UsageError, match=r"version 3\.3 sends a missing value to the right.* newest"
+    ):
+        exported(tmp_path / "os", trained("lightgbm"), "opensearch", "3.5")

@@ -11,7 +11,7 @@ from exported_models import borderline_doubles, borderline_rows, trained
 from unskew.errors import UsageError
 from unskew.export import reference
 from unskew.export.kernels import flatten, score_rows
-from unskew.export.missing import missing_goes_right
+from unskew.export.missing import MOST_GROWTH, missing_goes_right
 from unskew.export.rounding import LARGEST, above, at_most
 from unskew.export.solr import SLACK, before_slack
 from unskew.export.trees import (
@@ -139,12 +139,23 @@ def test_missing_to_the_right_changes_no_score(booster):
     """Trees rewritten so that missing values go right give the same scores."""
     forest = forest_of(trained(booster))
     rewritten = missing_goes_right(forest)
+    assert rewritten is not None
     assert not any(node.default_left for node in rewritten.splits())
     rows = borderline_rows(booster)
     np.testing.assert_array_equal(
         score_rows(flatten(rewritten), rows)[0], score_rows(flatten(forest), rows)[0]
     )
-    assert sum(1 for _ in rewritten.splits()) < 4 * sum(1 for _ in forest.splits())
+    assert sum(1 for _ in rewritten.splits()) <= MOST_GROWTH * sum(1 for _ in forest.splits())
+
+
+def test_trees_that_would_grow_too_large():
+    """A tree of many missing-left splits is not rewritten: it would double with each of them."""
+    node = Node(value=1.0)
+    for feature in range(20):
+        node = Node(
+            feature=feature, threshold=0.0, default_left=True, left=node, right=Node(value=0.0)
+        )
+    assert missing_goes_right(Forest(tuple("abcdefghijklmnopqrst"), (node,))) is None
 
 
 # The kernel ---------------------------------------------------------------------------------------

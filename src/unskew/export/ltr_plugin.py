@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.errors import UsageError
 from unskew.export.format import (
     Exportable,
     Scores,
@@ -22,7 +23,7 @@ from unskew.export.format import (
     refuse_categories,
     score_forest,
 )
-from unskew.export.missing import missing_goes_right, require_missing_as_zero
+from unskew.export.missing import MOST_GROWTH, missing_goes_right, require_missing_as_zero
 from unskew.export.trees import Forest
 from unskew.export.xgboost_forms import (
     RIGHT,
@@ -63,21 +64,27 @@ class LearningToRankPlugin:
         """The bodies of ``_createmodel`` in both forms, and of ``_featureset``."""
         refuse_categories(model.trees, f"the {self._engine} plugin")
         plain, raw = self._missing[model.version]
-        definition = {
-            "objective": "rank:pairwise",
-            "splits": dumped(self._expressed(model.trees, plain, model.version)),
-        }
+        forest = self._expressed(model.trees, plain, model.version)
+        if forest is None:
+            raise UsageError(
+                f"the {self._engine} plugin of version {model.version} sends a missing value to the "
+                f"right on every split, and trees rewritten for that would be more than {MOST_GROWTH} "
+                "times as large: use a version that follows the model (the newest one), or let every "
+                "feature's query match every document, so that none is missing, and export for it"
+            )
+        definition = {"objective": "rank:pairwise", "splits": dumped(forest)}
         features = {"name": f"{model.name}-features", "features": _features(model.names)}
         files = {
             MODEL: _body(model.name, "model/xgboost+json", definition),
             FEATURE_SET: as_json({"featureset": features}),
         }
-        if raw:
-            content = saved(self._expressed(model.trees, raw, model.version))
-            files[RAW] = _body(model.name, "model/xgboost+json+raw", content)
+        # The raw form is left out where it would be too large; the plain form does the same.
+        forest = self._expressed(model.trees, raw, model.version) if raw else None
+        if forest is not None:
+            files[RAW] = _body(model.name, "model/xgboost+json+raw", saved(forest))
         return files
 
-    def _expressed(self, forest: Forest, missing: str, version: str) -> Forest:
+    def _expressed(self, forest: Forest, missing: str, version: str) -> Forest | None:
         if missing == ZERO_VALUE:
             engine = f"the {self._engine} plugin of version {version}"
             require_missing_as_zero(forest, engine, self._remedy)
@@ -90,7 +97,7 @@ class LearningToRankPlugin:
         names = tuple(feature["name"] for feature in features)
         trees = _definition(files[MODEL])["splits"]
         scores = {MODEL: score_forest(from_dumped(trees, names, plain), values)}
-        if raw:
+        if RAW in files:
             scores[RAW] = score_forest(from_saved(_definition(files[RAW]), raw), values)
         return scores
 
