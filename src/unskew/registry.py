@@ -24,7 +24,7 @@ __all__ = [
     "METHODS",
     "RANKERS",
     "ClickModelEntry",
-    "Export",
+    "ExportEntry",
     "Method",
     "RankerEntry",
     "check_debias",
@@ -132,7 +132,7 @@ class ClickModelEntry:
 
 
 @dataclass(frozen=True)
-class Export:
+class ExportEntry:
     """A format that models are exported to.
 
     Attributes
@@ -291,8 +291,8 @@ CLICK_MODELS: Mapping[str, ClickModelEntry] = _named(
     ),
 )
 
-EXPORTS: Mapping[str, Export] = _named(
-    Export(
+EXPORTS: Mapping[str, ExportEntry] = _named(
+    ExportEntry(
         "elasticsearch",
         "unskew.export.elasticsearch:FORMAT",
         "Elasticsearch",
@@ -300,7 +300,7 @@ EXPORTS: Mapping[str, Export] = _named(
         versions=("8.12", "8.15"),
         newest=9,
     ),
-    Export(
+    ExportEntry(
         "elasticsearch-ltr",
         "unskew.export.elasticsearch_ltr:FORMAT",
         "Elasticsearch LTR plugin",
@@ -308,7 +308,7 @@ EXPORTS: Mapping[str, Export] = _named(
         versions=("7.0", "8.12"),
         newest=9,
     ),
-    Export(
+    ExportEntry(
         "opensearch",
         "unskew.export.opensearch:FORMAT",
         "OpenSearch",
@@ -316,7 +316,7 @@ EXPORTS: Mapping[str, Export] = _named(
         versions=("2.0", "3.0", "3.3", "3.8"),
         newest=3,
     ),
-    Export(
+    ExportEntry(
         "solr",
         "unskew.export.solr:FORMAT",
         "Solr",
@@ -324,13 +324,13 @@ EXPORTS: Mapping[str, Export] = _named(
         versions=("8.0", "9.2"),
         newest=10,
     ),
-    Export(
+    ExportEntry(
         "vespa",
         "unskew.export.vespa:FORMAT",
         "Vespa",
         "the booster's JSON as Vespa reads it",
     ),
-    Export(
+    ExportEntry(
         "onnx",
         "unskew.export.onnx_model:FORMAT",
         "ONNX",
@@ -338,28 +338,28 @@ EXPORTS: Mapping[str, Export] = _named(
         extra="onnx",
         rankers=("ranksvm", "dnn"),
     ),
-    Export(
+    ExportEntry(
         "treelite",
         "unskew.export.treelite_model:FORMAT",
         "treelite",
         "its binary form of trees",
         extra="treelite",
     ),
-    Export(
+    ExportEntry(
         "c",
         "unskew.export.c_code:FORMAT",
         "C",
         "C code without dependencies, by tl2cgen",
         extra="treelite",
     ),
-    Export(
+    ExportEntry(
         "lightgbm",
         "unskew.export.lightgbm_file:FORMAT",
         "LightGBM",
         "its own text",
         boosters=("lightgbm",),
     ),
-    Export(
+    ExportEntry(
         "xgboost",
         "unskew.export.xgboost_file:FORMAT",
         "XGBoost",

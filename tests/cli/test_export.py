@@ -63,4 +63,4 @@ def test_wrong_calls(model, arguments, message, capsys):
 def test_checking_what_is_no_export(model, capsys):
     """A model folder is no export, and the message says so."""
     assert run("export", model, "--check") == 1
-    assert "holds 'UnbiasedLambdaMART', but 'export' was asked for" in capsys.readouterr().err
+    assert "holds 'lambdamart', but 'export' was asked for" in capsys.readouterr().err

@@ -78,7 +78,7 @@ def test_nothing_else_is_replaced(tmp_path):
     with pytest.raises(StoreError, match="mine exists and is not an export: nothing was written"):
         export_model(trained("lightgbm"), "solr", tmp_path / "mine")
     trained("lightgbm").save(tmp_path / "model")
-    with pytest.raises(StoreError, match="holds 'UnbiasedLambdaMART', not an export"):
+    with pytest.raises(StoreError, match="holds 'lambdamart', not an export"):
         export_model(trained("lightgbm"), "solr", tmp_path / "model")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -220,6 +221,6 @@ def test_a_model_of_a_newer_version(tmp_path):
     """A model folder that a newer Unskew wrote is refused with the way to upgrade."""
     trained("lightgbm").save(tmp_path / "model")
     manifest = tmp_path / "model" / "unskew.json"
-    manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 99', 1))
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "version": 99}))
     with pytest.raises(StoreError, match=r"newer Unskew.*upgrade"):
         Scorer(tmp_path / "model")

@@ -19,7 +19,7 @@ from unskew.errors import StoreError, UsageError
 from unskew.export.format import SAMPLES, Exportable, as_json, from_json
 from unskew.export.samples import from_samples, sample_rows, standardized_rows, to_samples
 from unskew.export.trees import Forest, forest_of
-from unskew.registry import EXPORTS, Export, ranker_name
+from unskew.registry import EXPORTS, ExportEntry, ranker_name
 from unskew.store import MANIFEST, read_folder, read_kind, write_folder
 
 __all__ = ["KIND", "TOLERANCE", "Parity", "check_export", "export_model"]
@@ -104,7 +104,7 @@ def check_export(path: str | os.PathLike[str]) -> Parity:
     return Parity(entry.name, version, len(rows), difference, scale)
 
 
-def _entry(name: str) -> Export:
+def _entry(name: str) -> ExportEntry:
     if name not in EXPORTS:
         close = difflib.get_close_matches(name, EXPORTS, n=1)
         guess = f" (did you mean {close[0]!r}?)" if close else ""
@@ -112,7 +112,7 @@ def _entry(name: str) -> Export:
     return EXPORTS[name]
 
 
-def _exportable(ranker: Any, entry: Export, version: str | None, name: str) -> Exportable:
+def _exportable(ranker: Any, entry: ExportEntry, version: str | None, name: str) -> Exportable:
     if not hasattr(ranker, "_predict"):
         raise UsageError(f"only models can be exported, not {type(ranker).__name__}")
     ranker._check_fitted()
@@ -124,7 +124,7 @@ def _exportable(ranker: Any, entry: Export, version: str | None, name: str) -> E
     return Exportable(name, ranker, forest, _version(entry, version))
 
 
-def _check_booster(forest: Forest, entry: Export) -> None:
+def _check_booster(forest: Forest, entry: ExportEntry) -> None:
     booster = "xgboost" if forest.single else "lightgbm"
     if booster not in entry.boosters:
         raise UsageError(
@@ -133,7 +133,7 @@ def _check_booster(forest: Forest, entry: Export) -> None:
         )
 
 
-def _check_without_trees(ranker: Any, entry: Export) -> None:
+def _check_without_trees(ranker: Any, entry: ExportEntry) -> None:
     if ranker_name(ranker) in entry.rankers:
         return
     takers = [e.name for e in EXPORTS.values() if ranker_name(ranker) in e.rankers]
@@ -152,7 +152,7 @@ def _sampled(model: Exportable) -> FloatArray:
     return standardized_rows(ranker.standardizer_, model.names, ranker.categories_, _N_SAMPLES, rng)
 
 
-def _version(entry: Export, version: str | None) -> str:
+def _version(entry: ExportEntry, version: str | None) -> str:
     """The known version whose rules hold for the given one: the newest that is not newer."""
     if not entry.versions:
         if version is not None:
