@@ -15,6 +15,7 @@ SMALL_metrics := --queries 1000
 SMALL_simulation := --sessions 200000 --repeat 1
 SMALL_compressed_vs_raw := --queries 60 --seeds 2 --trees 10
 SMALL_quality_mq2008 := --sessions 10 --seeds 1
+SMALL_latency := --queries 50 --trees 50
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -42,6 +42,7 @@ ROOMS = {
     "simulate": {"log", "clicks", "datasets"},
     "online": {"log", "evaluation"},
     "report": {"log", "bias", "evaluation"},
+    "export": {"log", "trees", "rankers", "loading"},
     "paper": {
         "log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers", "datasets", "simulate",
         "report",
@@ -58,8 +59,8 @@ OFFERED_BY_ROOT = {"__version__"}
 
 EXTRAS = {
     "dask", "distributed", "ibis", "itsdangerous", "jinja2", "matplotlib", "onnx", "onnxmltools",
-    "onnxruntime", "pandas", "plotly", "polars", "pyspark", "skl2onnx", "starlette", "torch",
-    "uvicorn", "xgboost",
+    "onnxruntime", "pandas", "plotly", "polars", "pyspark", "skl2onnx", "starlette", "tl2cgen",
+    "torch", "treelite", "uvicorn", "xgboost",
 }  # fmt: skip
 
 # Modules that exist for one optional dependency and are themselves imported on first use.

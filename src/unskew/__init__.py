@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from unskew.evaluation.evaluation import average_rank as average_rank
     from unskew.evaluation.evaluation import evaluate as evaluate
     from unskew.evaluation.significance import compare as compare
+    from unskew.export.scorer import Scorer as Scorer
     from unskew.loading import load as load
     from unskew.log.features import Features as Features
     from unskew.log.impressions import Impressions as Impressions
@@ -60,6 +61,7 @@ _HOME = {
     "evaluate": "unskew.evaluation.evaluation",
     "evaluate_clicks": "unskew.evaluation.counterfactual",
     "compare": "unskew.evaluation.significance",
+    "Scorer": "unskew.export.scorer",
     "load": "unskew.loading",
     "read_labels": "unskew.log.read",
     "read_log": "unskew.log.read",

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLICK_MODELS",
+    "EXPORTS",
     "METHODS",
     "RANKERS",
     "ClickModelEntry",
+    "ExportEntry",
     "Method",
     "RankerEntry",
     "check_debias",
@@ -37,7 +39,9 @@ SHUFFLED_LISTS = "sessions whose lists were shuffled"
 MOVING_DOCUMENTS = "documents seen at several positions"
 
 # The optional dependencies by the name of the extra that installs them.
-PACKAGES: Mapping[str, str] = MappingProxyType({"neural": "PyTorch"})
+PACKAGES: Mapping[str, str] = MappingProxyType(
+    {"neural": "PyTorch", "onnx": "onnx", "treelite": "treelite", "xgboost": "XGBoost"}
+)
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,39 @@ class ClickModelEntry:
         """Its parameters and what each means."""
         found: dict[str, str] = self.load().parameters()
         return found
+
+
+@dataclass(frozen=True)
+class ExportEntry:
+    """A format that models are exported to.
+
+    Attributes
+    ----------
+    versions
+        The versions of the other system from which its rules hold, the newest last; empty if it
+        does not matter. A version in between has the rules of the one before it.
+    newest
+        The newest major version that is known.
+    boosters
+        The boosters whose trees it takes.
+    rankers
+        The rankers without trees that it takes.
+
+    """
+
+    name: str
+    home: str
+    title: str
+    summary: str
+    extra: str | None = None
+    versions: tuple[str, ...] = ()
+    newest: int | None = None
+    boosters: tuple[str, ...] = ("lightgbm", "xgboost")
+    rankers: tuple[str, ...] = ()
+
+    def load(self) -> Any:
+        """What writes and scores it."""
+        return _load(self.home, self.name, self.extra)
 
 
 def _named(*entries: Any) -> Mapping[str, Any]:
@@ -251,6 +288,82 @@ CLICK_MODELS: Mapping[str, ClickModelEntry] = _named(
         "contextual",
         "unskew.clicks.contextual:ContextualModel",
         "position-based, with a curve for each device",
+    ),
+)
+
+EXPORTS: Mapping[str, ExportEntry] = _named(
+    ExportEntry(
+        "elasticsearch",
+        "unskew.export.elasticsearch:FORMAT",
+        "Elasticsearch",
+        "its own learning to rank: a trained model",
+        versions=("8.12", "8.15"),
+        newest=9,
+    ),
+    ExportEntry(
+        "elasticsearch-ltr",
+        "unskew.export.elasticsearch_ltr:FORMAT",
+        "Elasticsearch LTR plugin",
+        "model/xgboost+json, and its raw form",
+        versions=("7.0", "8.12"),
+        newest=9,
+    ),
+    ExportEntry(
+        "opensearch",
+        "unskew.export.opensearch:FORMAT",
+        "OpenSearch",
+        "model/xgboost+json of its learning-to-rank plugin, and its raw form",
+        versions=("2.0", "3.0", "3.3", "3.8"),
+        newest=3,
+    ),
+    ExportEntry(
+        "solr",
+        "unskew.export.solr:FORMAT",
+        "Solr",
+        "MultipleAdditiveTreesModel",
+        versions=("8.0", "9.2"),
+        newest=10,
+    ),
+    ExportEntry(
+        "vespa",
+        "unskew.export.vespa:FORMAT",
+        "Vespa",
+        "the booster's JSON as Vespa reads it",
+    ),
+    ExportEntry(
+        "onnx",
+        "unskew.export.onnx_model:FORMAT",
+        "ONNX",
+        "a graph for onnxruntime and others",
+        extra="onnx",
+        rankers=("ranksvm", "dnn"),
+    ),
+    ExportEntry(
+        "treelite",
+        "unskew.export.treelite_model:FORMAT",
+        "treelite",
+        "its binary form of trees",
+        extra="treelite",
+    ),
+    ExportEntry(
+        "c",
+        "unskew.export.c_code:FORMAT",
+        "C",
+        "C code without dependencies, by tl2cgen",
+        extra="treelite",
+    ),
+    ExportEntry(
+        "lightgbm",
+        "unskew.export.lightgbm_file:FORMAT",
+        "LightGBM",
+        "its own text",
+        boosters=("lightgbm",),
+    ),
+    ExportEntry(
+        "xgboost",
+        "unskew.export.xgboost_file:FORMAT",
+        "XGBoost",
+        "its own JSON",
     ),
 )
 

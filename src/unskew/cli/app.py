@@ -25,7 +25,7 @@ INTERRUPTED = 130
 # `commands` of its own.
 COMMANDS: tuple[str, ...] = (
     "demo", "simulate", "inspect", "compact", "bias", "train", "rank", "evaluate",
-    "ab", "interleave", "judge", "paper",
+    "ab", "interleave", "judge", "export", "paper",
 )  # fmt: skip
 
 app = typer.Typer(

@@ -1,0 +1,130 @@
+"""What the learning-to-rank plugins of Elasticsearch and OpenSearch read: trees in XGBoost's forms.
+
+The rule of both is ``threshold > x`` in single precision, scores are single precision too. They
+differ in what they make of a missing value, by plugin, version and form.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import UsageError
+from unskew.export.format import (
+    Exportable,
+    Scores,
+    as_json,
+    from_json,
+    refuse_categories,
+    score_forest,
+)
+from unskew.export.missing import MOST_GROWTH, missing_goes_right, require_missing_as_zero
+from unskew.export.trees import Forest
+from unskew.export.xgboost_forms import (
+    RIGHT,
+    ZERO_VALUE,
+    dumped,
+    from_dumped,
+    from_saved,
+    saved,
+)
+
+__all__ = ["LearningToRankPlugin"]
+
+FloatArray = npt.NDArray[np.float64]
+
+MODEL, RAW, FEATURE_SET = "model.json", "model-raw.json", "featureset.json"
+
+
+class LearningToRankPlugin:
+    """The two forms of a model that a plugin takes, and a feature set to begin with.
+
+    Parameters
+    ----------
+    engine
+        Its name in messages.
+    missing
+        By version, what it does with a missing value in the plain form and in the raw form.
+    remedy
+        What helps if a version reads a missing value as 0.
+
+    """
+
+    def __init__(self, engine: str, missing: Mapping[str, tuple[str, str]], remedy: str) -> None:
+        self._engine = engine
+        self._missing = missing
+        self._remedy = remedy
+
+    def files(self, model: Exportable) -> Mapping[str, bytes]:
+        """The bodies of ``_createmodel`` in both forms, and of ``_featureset``."""
+        refuse_categories(model.trees, f"the {self._engine} plugin")
+        plain, raw = self._missing[model.version]
+        forest = self._expressed(model.trees, plain, model.version)
+        if forest is None:
+            raise UsageError(
+                f"the {self._engine} plugin of version {model.version} sends a missing value to the "
+                f"right on every split, and trees rewritten for that would be more than {MOST_GROWTH} "
+                "times as large: use a version that follows the model (the newest one), or let every "
+                "feature's query match every document, so that none is missing, and export for it"
+            )
+        definition = {"objective": "rank:pairwise", "splits": dumped(forest)}
+        features = {"name": f"{model.name}-features", "features": _features(model.names)}
+        files = {
+            MODEL: _body(model.name, "model/xgboost+json", definition),
+            FEATURE_SET: as_json({"featureset": features}),
+        }
+        # The raw form is left out where it would be too large; the plain form does the same.
+        forest = self._expressed(model.trees, raw, model.version) if raw else None
+        if forest is not None:
+            files[RAW] = _body(model.name, "model/xgboost+json+raw", saved(forest))
+        return files
+
+    def _expressed(self, forest: Forest, missing: str, version: str) -> Forest | None:
+        if missing == ZERO_VALUE:
+            engine = f"the {self._engine} plugin of version {version}"
+            require_missing_as_zero(forest, engine, self._remedy)
+        return missing_goes_right(forest) if missing == RIGHT else forest
+
+    def score(self, files: Mapping[str, Path], values: FloatArray, version: str) -> Scores:
+        """The scores of both forms."""
+        plain, raw = self._missing[version]
+        features = from_json(files[FEATURE_SET])["featureset"]["features"]
+        names = tuple(feature["name"] for feature in features)
+        trees = _definition(files[MODEL])["splits"]
+        scores = {MODEL: score_forest(from_dumped(trees, names, plain), values)}
+        if RAW in files:
+            scores[RAW] = score_forest(from_saved(_definition(files[RAW]), raw), values)
+        return scores
+
+
+def _body(name: str, kind: str, definition: Any) -> bytes:
+    text = json.dumps(definition, allow_nan=False)
+    return as_json({"model": {"name": name, "model": {"type": kind, "definition": text}}})
+
+
+def _definition(path: Path) -> Any:
+    return json.loads(from_json(path)["model"]["model"]["definition"])
+
+
+def _features(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Features that are numbers in fields of their names, to be changed into what they stand for."""
+    return [
+        {
+            "name": name,
+            "params": [],
+            "template_language": "mustache",
+            "template": {
+                "function_score": {
+                    "query": {"exists": {"field": name}},
+                    "field_value_factor": {"field": name},
+                    "boost_mode": "replace",
+                }
+            },
+        }
+        for name in names
+    ]

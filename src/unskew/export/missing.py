@@ -1,0 +1,85 @@
+"""Missing values in engines that have no direction for them on each split."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from unskew.errors import UsageError
+from unskew.export.rounding import LARGEST
+from unskew.export.trees import Forest, Node
+
+__all__ = ["MOST_GROWTH", "missing_goes_right", "require_missing_as_zero"]
+
+# How many times larger trees may become when they are rewritten.
+MOST_GROWTH = 5
+
+# Every value that an engine can have goes left of it.
+_PRESENT = float(np.nextafter(np.float32(LARGEST), np.float32(0)))
+
+
+def require_missing_as_zero(forest: Forest, engine: str, remedy: str) -> None:
+    """Refuse a model whose missing values go elsewhere than 0, for an engine that reads them as 0."""
+    wrong = [node for node in forest.splits() if node.default_left != (node.threshold >= 0)]
+    if wrong:
+        total = sum(1 for _ in forest.splits())
+        name = forest.names[wrong[0].feature]
+        raise UsageError(
+            f"{engine} reads a missing value as 0, but the model sends it elsewhere on {len(wrong):,} "
+            f"of its {total:,} splits, the first on feature {name!r}: {remedy}, or fill missing values "
+            "with 0 before training"
+        )
+
+
+def missing_goes_right(forest: Forest) -> Forest | None:
+    """The same scores from trees in which a missing value goes right on every split.
+
+    A split that sends it left gets another before it, which only a missing value fails: right of
+    that stands the left branch once more. Below, the feature is known to be there, or known to be
+    missing. Trees of many such splits would grow beyond measure: None if they have more than
+    `MOST_GROWTH` times as many splits.
+    """
+    rewriting = _Rewriting(MOST_GROWTH * sum(1 for _ in forest.splits()))
+    try:
+        roots = tuple(rewriting.node(root, frozenset(), frozenset()) for root in forest.roots)
+    except _TooLargeError:
+        return None
+    return forest.with_roots(roots)
+
+
+class _TooLargeError(Exception):
+    """The trees have grown beyond what is allowed."""
+
+
+class _Rewriting:
+    """Rewrites trees as long as there are splits left to spend."""
+
+    def __init__(self, allowed: int) -> None:
+        self._left = allowed
+
+    def node(self, node: Node, present: frozenset[int], missing: frozenset[int]) -> Node:
+        """A node below splits that tell which features are present and which are missing."""
+        if node.is_leaf:
+            return node
+        left, right = node.branches
+        feature = node.feature
+        if feature in missing:
+            return self.node(left if node.default_left else right, present, missing)
+        if not self._left:
+            raise _TooLargeError
+        self._left -= 1
+        here = present | {feature}
+        if feature in present or not node.default_left:
+            return replace(
+                node,
+                default_left=False,
+                left=self.node(left, here, missing),
+                right=self.node(right, present, missing),
+            )
+        return Node(
+            feature=feature,
+            threshold=_PRESENT,
+            left=self.node(node, here, missing),
+            right=self.node(left, present, missing | {feature}),
+        )
