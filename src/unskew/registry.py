@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from unskew.bias.estimator import BiasEstimator
 
 __all__ = [
+    "BOOSTERS",
     "CLICK_MODELS",
     "METHODS",
     "RANKERS",
+    "BoosterEntry",
     "ClickModelEntry",
     "Method",
     "RankerEntry",
@@ -37,7 +39,7 @@ SHUFFLED_LISTS = "sessions whose lists were shuffled"
 MOVING_DOCUMENTS = "documents seen at several positions"
 
 # The optional dependencies by the name of the extra that installs them.
-PACKAGES: Mapping[str, str] = MappingProxyType({"neural": "PyTorch"})
+PACKAGES: Mapping[str, str] = MappingProxyType({"neural": "PyTorch", "xgboost": "XGBoost"})
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,21 @@ class ClickModelEntry:
         """Its parameters and what each means."""
         found: dict[str, str] = self.load().parameters()
         return found
+
+
+@dataclass(frozen=True)
+class BoosterEntry:
+    """A library that grows trees: its `unskew.trees.boosters.Library`, and the extra it needs."""
+
+    name: str
+    home: str
+    title: str
+    summary: str
+    extra: str | None = None
+
+    def load(self) -> Any:
+        """Its `Library`."""
+        return _load(self.home, f'booster="{self.name}"', self.extra)
 
 
 def _named(*entries: Any) -> Mapping[str, Any]:
@@ -251,6 +268,17 @@ CLICK_MODELS: Mapping[str, ClickModelEntry] = _named(
         "contextual",
         "unskew.clicks.contextual:ContextualModel",
         "position-based, with a curve for each device",
+    ),
+)
+
+BOOSTERS: Mapping[str, BoosterEntry] = _named(
+    BoosterEntry("lightgbm", "unskew.trees.lightgbm_trees:LIBRARY", "LightGBM", "the default"),
+    BoosterEntry(
+        "xgboost",
+        "unskew.trees.xgboost_trees:LIBRARY",
+        "XGBoost",
+        "without min_data_in_leaf",
+        extra="xgboost",
     ),
 )
 
