@@ -2,7 +2,8 @@
 
 Two passes make one round. `rank_and_sum_losses` orders every page by score and sums the losses
 per position, from which the biases of the round follow. `sum_gradients` sums first and second
-derivatives per place on a page, weighted with those biases, and adds up the places of a document.
+derivatives per place on a page, weighted with those biases; `sum_by_document` adds up the places of
+a document.
 `reference.py` says the same in the paper's words.
 
 With e = exp(sigma * (score - highest score)) of every document, a pair needs no exponential of its
@@ -24,7 +25,7 @@ import numpy.typing as npt
 from numba import njit, prange
 from numpy.polynomial import Chebyshev, Polynomial
 
-__all__ = ["Biases", "Ranking", "Scores", "rank_and_sum_losses", "sum_gradients"]
+__all__ = ["Biases", "Ranking", "Scores", "rank_and_sum_losses", "sum_by_document", "sum_gradients"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -150,23 +151,20 @@ def _add_losses(page, table, sigma, biases, ranking, plus, minus):  # type: igno
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def rank_and_sum_losses(table, scores, biases, ranking, with_losses):  # type: ignore[no-untyped-def]
-    """Order every page by score; return loss_plus and loss_minus as two rows.
+def rank_and_sum_losses(table, scores, biases, ranking, losses):  # type: ignore[no-untyped-def]
+    """Order every page by score; add the losses per position, those of each chunk to its own row.
 
-    loss_plus[i] sums L_ij / t_minus[j], loss_minus[j] sums L_ij / t_plus[i]; zeros if not asked.
+    ``losses[c, 0]`` is loss_plus of chunk c and sums L_ij / t_minus[j] by the position of i,
+    ``losses[c, 1]`` is loss_minus and sums L_ij / t_plus[i] by that of j. Without rows the pages
+    are only ordered.
     """
-    n_chunks, n_positions = len(table.chunks) - 1, len(biases.inverse_plus)
-    sums = np.zeros((n_chunks, 2, n_positions))
-    for c in prange(n_chunks):
-        plus, minus = sums[c, 0], sums[c, 1]
+    for c in prange(len(table.chunks) - 1):
         for page in range(table.chunks[c], table.chunks[c + 1]):
             _rank_page(page, table, scores, ranking)
-            if with_losses:
+        if len(losses):
+            plus, minus = losses[c, 0], losses[c, 1]
+            for page in range(table.chunks[c], table.chunks[c + 1]):
                 _add_losses(page, table, scores.sigma, biases, ranking, plus, minus)
-    losses = np.zeros((2, n_positions))
-    for c in range(n_chunks):
-        losses += sums[c]
-    return losses
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
@@ -193,15 +191,15 @@ def _add_gradients(page, table, sigma, biases, ranking, gradient, hessian):  # t
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def sum_gradients(table, scores, biases, ranking):  # type: ignore[no-untyped-def]
-    """The adjusted lambda gradient of every document, and its second derivative, as two rows."""
-    gradient, hessian = np.zeros(len(table.document)), np.zeros(len(table.document))
+def sum_gradients(table, scores, biases, ranking, gradient, hessian):  # type: ignore[no-untyped-def]
+    """Add the adjusted lambda gradients, and their derivatives, of every entry."""
     for c in prange(len(table.chunks) - 1):
         for page in range(table.chunks[c], table.chunks[c + 1]):
             _add_gradients(page, table, scores.sigma, biases, ranking, gradient, hessian)
-    # On one thread: a document may stand on pages of several chunks.
-    sums = np.zeros((2, len(scores.score)))
-    for k in range(np.uint64(len(table.document))):
-        sums[0, table.document[k]] += gradient[k]
-        sums[1, table.document[k]] += hessian[k]
-    return sums
+
+
+@njit(cache=True, nogil=True)
+def sum_by_document(table, values, sums):  # type: ignore[no-untyped-def]
+    """Add up the entries of each document, on one thread: they may be in several chunks."""
+    for k in range(np.uint64(len(values))):
+        sums[table.document[k]] += values[k]

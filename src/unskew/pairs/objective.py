@@ -90,18 +90,25 @@ class PairwiseObjective:
         # Losses and gradients of a round are taken at the same scores: the pages are ranked once.
         if not (self._ranked is score or np.array_equal(self._ranked, score)):
             self._rank(score, with_losses=False)
-        gradient, hessian = kernels.sum_gradients(
-            self._table, self._scores(score), self._biases(), self._ranking
+        gradient, hessian = np.zeros((2, len(self._table.document)))
+        kernels.sum_gradients(
+            self._table, self._scores(score), self._biases(), self._ranking, gradient, hessian
         )
-        return gradient, hessian
+        sums = np.zeros((2, self.n_documents))
+        kernels.sum_by_document(self._table, gradient, sums[0])
+        kernels.sum_by_document(self._table, hessian, sums[1])
+        return sums[0], sums[1]
 
     def _rank(self, score: FloatArray, *, with_losses: bool) -> FloatArray:
-        losses: FloatArray = kernels.rank_and_sum_losses(
-            self._table, self._scores(score), self._biases(), self._ranking, with_losses
+        n_rows = len(self._table.chunks) - 1 if with_losses else 0
+        losses = np.zeros((n_rows, 2, len(self.bias)))
+        kernels.rank_and_sum_losses(
+            self._table, self._scores(score), self._biases(), self._ranking, losses
         )
         # A read-only array cannot change afterwards: it is not copied.
         self._ranked = score.copy() if score.flags.writeable else score
-        return losses
+        total: FloatArray = losses.sum(axis=0)
+        return total
 
     def _scores(self, score: FloatArray) -> kernels.Scores:
         # A fresh array in both cases: Numba compiles a kernel again for a read-only one.

@@ -129,12 +129,12 @@ def _page_pairs(page, log, at, slot_i, slot_j, weight):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _all_pairs(log, offsets, slot_i, slot_j, weight):  # type: ignore[no-untyped-def]
-    """Write the pairs of every page, or only count them; returns how many each page has."""
-    sizes = np.zeros(len(log.entries) - 1, np.int64)
+def _all_pairs(log, offsets, slot_i, slot_j, weight, sizes):  # type: ignore[no-untyped-def]
+    """Write the pairs of every page, or only count them; ``sizes`` gets how many each has."""
     for page in prange(len(sizes)):
-        sizes[page] = _page_pairs(page, log, offsets[page], slot_i, slot_j, weight)
-    return sizes
+        # Numba would compile for an unsigned page as well, which prange counts with.
+        k = np.int64(page)
+        sizes[k] = _page_pairs(k, log, offsets[k], slot_i, slot_j, weight)
 
 
 def pair_statistics(data: Impressions) -> Pairs:
@@ -142,22 +142,19 @@ def pair_statistics(data: Impressions) -> Pairs:
     pages, patterns = data.pages, data.patterns
     starts = np.searchsorted(patterns.page, np.arange(len(pages) + 1))
     arrays: tuple[npt.NDArray[Any], ...] = (
-        pages.offsets,
-        starts,
-        patterns.mass,
-        patterns.offsets,
-        patterns.slot,
-        patterns.grade,
-    )
+        pages.offsets, starts, patterns.mass, patterns.offsets, patterns.slot, patterns.grade,
+    )  # fmt: skip
     log = _ClickedPages(*map(_read_only, arrays))
+    sizes = np.zeros(len(pages), dtype=np.int64)
 
-    def pairs(offsets: IntArray) -> tuple[IntArray, Pairs]:
+    def pairs(offsets: IntArray) -> Pairs:
         n = int(offsets[-1])
         room = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32), np.empty(n)
-        return _all_pairs(log, offsets, *room), Pairs(offsets, *room)
+        _all_pairs(log, offsets, *room, sizes)
+        return Pairs(offsets, *room)
 
-    sizes, _ = pairs(np.zeros(len(pages) + 1, dtype=np.int64))
-    return pairs(np.concatenate(([0], np.cumsum(sizes))))[1]
+    pairs(np.zeros(len(pages) + 1, dtype=np.int64))
+    return pairs(np.concatenate(([0], np.cumsum(sizes))))
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
