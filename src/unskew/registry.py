@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from unskew.bias.estimator import BiasEstimator
 
 __all__ = [
+    "BOOSTERS",
     "CLICK_MODELS",
     "EXPORTS",
     "METHODS",
     "RANKERS",
+    "BoosterEntry",
     "ClickModelEntry",
     "ExportEntry",
     "Method",
@@ -162,6 +164,21 @@ class ExportEntry:
     def load(self) -> Any:
         """What writes and scores it."""
         return _load(self.home, self.name, self.extra)
+
+
+@dataclass(frozen=True)
+class BoosterEntry:
+    """A library that grows trees: its `unskew.trees.boosters.Library`, and the extra it needs."""
+
+    name: str
+    home: str
+    title: str
+    summary: str
+    extra: str | None = None
+
+    def load(self) -> Any:
+        """Its `Library`."""
+        return _load(self.home, f'booster="{self.name}"', self.extra)
 
 
 def _named(*entries: Any) -> Mapping[str, Any]:
@@ -364,6 +381,17 @@ EXPORTS: Mapping[str, ExportEntry] = _named(
         "unskew.export.xgboost_file:FORMAT",
         "XGBoost",
         "its own JSON",
+    ),
+)
+
+BOOSTERS: Mapping[str, BoosterEntry] = _named(
+    BoosterEntry("lightgbm", "unskew.trees.lightgbm_trees:LIBRARY", "LightGBM", "the default"),
+    BoosterEntry(
+        "xgboost",
+        "unskew.trees.xgboost_trees:LIBRARY",
+        "XGBoost",
+        "without min_data_in_leaf",
+        extra="xgboost",
     ),
 )
 

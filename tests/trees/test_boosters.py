@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,13 +22,20 @@ SETTINGS = TreeSettings(
 )  # fmt: skip
 
 
-def grown(name, rounds=3, names=("a", "b,c[0]")):
+def grown(name, rounds=3, names=("a", "b,c[0]"), settings=SETTINGS, continued=None):
     """A booster that fits the first feature for some rounds, and its features."""
     values = np.random.default_rng(0).normal(size=(100, 2))
-    grower = library(name).start(Features(values, names), SETTINGS, None)
+    grower = library(name).start(Features(values, names), settings, continued)
     for _ in range(rounds):
         assert grower.grow(grower.score - values[:, 0], np.ones(100))
     return grower, values
+
+
+def reread(name, trees):
+    """The same trees as if they came from a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        trees.write(Path(folder) / library(name).file_name)
+        return library(name).read(Path(folder) / library(name).file_name)
 
 
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
@@ -81,6 +91,47 @@ def test_an_unknown_booster_is_refused():
     """Only the boosters we know can be asked for."""
     with pytest.raises(UsageError, match=r"booster must be one of \['lightgbm', 'xgboost'\]"):
         library("catboost")
+
+
+@pytest.mark.parametrize(("name", "title"), [("lightgbm", "LightGBM"), ("xgboost", "XGBoost")])
+def test_unknown_parameters_are_named(name, title):
+    """A parameter that the library does not know is refused by its name, beside one it knows."""
+    wrong = replace(SETTINGS, extra={"max_depth": 3, "foo": 1, "bar_baz": "x"})
+    with pytest.raises(UsageError, match=rf"^bar_baz, foo: neither a parameter .* of {title}"):
+        grown(name, settings=wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "alias", "main"),
+    [
+        ("lightgbm", {"shrinkage_rate": 0.4}, {"learning_rate": 0.4}),
+        ("lightgbm", {"max_leaf": 3}, {"num_leaves": 3}),
+        ("xgboost", {"eta": 0.4}, {"learning_rate": 0.4}),
+        ("xgboost", {"lambda": 5.0}, {"reg_lambda": 5.0}),
+    ],
+)
+def test_another_name_of_a_parameter_wins_over_ours(name, alias, main):
+    """What the caller gives under an alias counts, not what we would set under the main name."""
+    trees = [grown(name, settings=replace(SETTINGS, extra=extra)) for extra in (alias, main, {})]
+    (by_alias, values), (by_main, _), (usual, _) = trees
+    score = by_alias.finish(3).predict(values)
+    np.testing.assert_array_equal(score, by_main.finish(3).predict(values))
+    assert (score != usual.finish(3).predict(values)).any()
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+def test_without_a_seed_the_library_takes_its_own(name):
+    """No seed means the same sample in every run, also where an earlier model had a seed."""
+    sampled = replace(SETTINGS, bagging_fraction=0.5, seed=None)
+
+    def scores(settings, continued=None):
+        return grown(name, settings=settings, continued=continued)[0].score
+
+    once = scores(sampled)
+    np.testing.assert_array_equal(once, scores(sampled))
+    assert (scores(replace(sampled, seed=7)) != once).any()
+    earlier = grown(name, settings=replace(sampled, seed=7))[0].finish(3)
+    np.testing.assert_array_equal(scores(sampled, earlier), scores(sampled, reread(name, earlier)))
 
 
 def test_a_missing_library_comes_with_the_install_line(monkeypatch):

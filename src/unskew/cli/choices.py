@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 __all__ = ["Command"]
 
 REGISTRIES = {
-    "boosters": "unskew.trees.boosters:BOOSTERS",
+    "boosters": "unskew.registry:BOOSTERS",
     "click_models": "unskew.registry:CLICK_MODELS",
     "figures": "unskew.paper.experiments:FIGURES",
     "methods": "unskew.registry:METHODS",

@@ -1,41 +1,73 @@
-"""The loops over pairs, bundle by bundle, on plain arrays. Nothing here validates anything.
+"""The loops over pairs, page by page, on plain arrays. Nothing here validates anything.
 
 Two passes make one round. `rank_and_sum_losses` orders every page by score and sums the losses
 per position, from which the biases of the round follow. `sum_gradients` sums first and second
-derivatives per place on a page, weighted with those biases, and adds up the places of a document.
+derivatives per place on a page, weighted with those biases; `sum_by_document` adds up the places of
+a document.
 `reference.py` says the same in the paper's words.
 
-The arrays are those of `unskew.pairs.bundles.PairTable`: a loop over the lanes of a pair reads
-neighbours in memory, which the compiler turns into instructions on several pages at once.
+With e = exp(sigma * (score - highest score)) of every document, a pair needs no exponential of its
+own:
 
-With x = sigma * (score - highest score of the page) and e = exp(x), a pair needs no exponential of
-its own:
+    exp(-sigma * |score_i - score_j|) = min(e_i, e_j) / max(e_i, e_j)
 
-    exp(-|x_a - x_b|) = min(e_a, e_b) / max(e_a, e_b)
-
-Bundles are split into chunks whose number never depends on the number of threads, and every sum
-runs in a fixed order, so that results are the same bit for bit whatever the number of threads.
-Indices are unsigned, because Numba checks signed ones for counting from the end.
+Pages are split into chunks whose number never depends on the number of threads, and every sum runs
+in a fixed order, so that results are the same bit for bit whatever the number of threads.
 """
 
 from __future__ import annotations
 
-from math import exp, factorial
+from math import exp
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit, prange
 from numpy.polynomial import Chebyshev, Polynomial
 
-from unskew.pairs.bundles import LANES
+__all__ = ["Biases", "Ranking", "Scores", "rank_and_sum_losses", "sum_by_document", "sum_gradients"]
 
-__all__ = ["rank_and_sum_losses", "sum_gradients"]
+FloatArray = npt.NDArray[np.float64]
 
 # Lets the compiler fuse multiplications with additions and reorder sums within a loop, always in
 # the same way; infinities and NaN keep their meaning.
 _FAST = {"contract", "reassoc", "nsz"}
 
-# Beyond this spread of x on a page, exp(x) of the lowest result loses digits to underflow.
-_WIDE = 600.0
+# Added to an unsigned number, a signed 1 would make a float of it.
+_ONE = np.uint64(1)
+
+# Below this the exponentials of a pair have lost digits to underflow.
+_TINY = 1e-250
+
+
+class Scores(NamedTuple):
+    """The score of every document, and exp(sigma * (score - highest score))."""
+
+    score: FloatArray
+    e: FloatArray
+    sigma: float
+
+
+class Biases(NamedTuple):
+    """The reciprocals of both bias curves."""
+
+    inverse_plus: FloatArray
+    inverse_minus: FloatArray
+
+
+class Ranking(NamedTuple):
+    """One number for each entry of a `PairTable`, written by the first pass for the second.
+
+    ``order`` holds the slots of every page as they were ordered the last time, by which an almost
+    sorted page is sorted in one sweep. ``discounts`` has one entry per rank, the others one per
+    entry.
+    """
+
+    discounts: FloatArray
+    order: npt.NDArray[np.uint32]
+    score: FloatArray
+    e: FloatArray
+    discount: FloatArray
 
 
 def _atanh_series() -> tuple[float, ...]:
@@ -48,15 +80,6 @@ def _atanh_series() -> tuple[float, ...]:
 
 
 _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10 = _atanh_series()
-
-# exp(r) in powers of r, for |r| up to log(2) / 2, and the powers of 1/2; log(2) in two parts, of
-# which small multiples of the first are exact.
-_E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = (
-    1.0 / factorial(k) for k in range(2, 14)
-)
-_HALVES = np.ldexp(1.0, -np.arange(1100))
-_LOG_2_HIGH = float.fromhex("0x1.62e42fee00000p-1")
-_LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 
 
 @njit(cache=True, forceinline=True, error_model="numpy", fastmath=_FAST)
@@ -75,219 +98,108 @@ def _log_of_one_plus(small, large):  # type: ignore[no-untyped-def]
     return 2.0 * u * (low + (mid + high * v4) * v4)
 
 
-# Nothing may be reordered here: r is a small difference of large numbers.
-@njit(cache=True, forceinline=True, error_model="numpy", fastmath={"contract"})
-def _exp_of_minus(x):  # type: ignore[no-untyped-def]
-    """exp(-x) for x from 0 to _WIDE, as 2 ** -n * exp(r).
-
-    Unlike the library's exp, the compiler can make it work on several numbers at once.
-    """
-    n = np.int32(min(x * (1.0 / _LOG_2_HIGH) + 0.5, 1099.0))
-    r = (n * _LOG_2_HIGH - x) + n * _LOG_2_LOW
-    r2 = r * r
-    r4 = r2 * r2
-    low = (1.0 + r) + (_E2 + _E3 * r) * r2
-    mid = (_E4 + _E5 * r) + (_E6 + _E7 * r) * r2
-    high = (_E8 + _E9 * r) + (_E10 + _E11 * r) * r2 + (_E12 + _E13 * r) * r4
-    return (low + (mid + high * r4) * r4) * _HALVES[np.uint32(n)]
+@njit(cache=True, forceinline=True, error_model="numpy", fastmath=_FAST)
+def _exponentials(gap, e_i, e_j):  # type: ignore[no-untyped-def]
+    """Two numbers whose ratio is exp(gap), the larger of them not tiny."""
+    if max(e_i, e_j) > _TINY:
+        return e_i, e_j
+    return exp(min(gap, 0.0)), exp(min(-gap, 0.0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _inverse(curve):  # type: ignore[no-untyped-def]
-    inverse = np.empty(len(curve))
-    for k in range(len(curve)):
-        inverse[k] = 1.0 / curve[k]
-    return inverse
+def _rank_page(page, table, scores, ranking):  # type: ignore[no-untyped-def]
+    """Order the slots of a page by score and note the discount of each slot's rank.
 
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _sort_page(first, lane, lanes, size, x, order, discounts, discount):  # type: ignore[no-untyped-def]
-    """Note the discount of each slot's rank for the page in a lane; returns its extreme scores.
-
-    ``order`` holds the slots of the page as they were ordered the last time, by which an almost
-    sorted page is sorted in one sweep; slots with equal scores stand in the order of the page.
+    Slots with equal scores stand in the order of the page.
     """
-    one = np.uint64(1)
-    for k in range(one, size):
+    score, order = ranking.score, ranking.order
+    first, end = table.entries[page], table.entries[page + _ONE]
+    for k in range(first, end):
+        score[k] = scores.score[table.document[k]]
+        ranking.e[k] = scores.e[table.document[k]]
+    for k in range(first + _ONE, end):
         slot = order[k]
-        value = x[slot * lanes + lane]
+        value = score[first + slot]
         at = np.uint64(k)
-        while at > np.uint64(0):
-            other = order[at - one]
-            above = x[other * lanes + lane]
+        while at > first:
+            other = order[at - _ONE]
+            above = score[first + other]
             if above > value or (above == value and other < slot):
                 break
             order[at] = other
-            at -= one
+            at -= _ONE
         order[at] = slot
-    for k in range(size):
-        discount[first + order[k] * lanes + lane] = discounts[k]
-    return x[order[0] * lanes + lane], x[order[size - one] * lanes + lane]
+    for k in range(first, end):
+        ranking.discount[first + order[k]] = ranking.discounts[k - first]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _rank_bundle(  # type: ignore[no-untyped-def]
-    score, sigma, first, lanes, n_slots, size, document, discounts, order, x, e, discount, highest
-):
-    """Note x, e and the discount of the rank in each cell; returns whether any page's x is wide.
-
-    ``x`` is for this bundle alone: it begins with the bundle's first cell.
-    """
-    for k in range(n_slots * lanes):
-        x[k] = score[document[first + k]]
-    wide = False
-    for lane in range(lanes):
-        n = np.uint64(size[lane])
-        own = order[first + lane * n_slots : first + (lane + np.uint64(1)) * n_slots]
-        highest[lane], lowest = _sort_page(first, lane, lanes, n, x, own, discounts, discount)
-        wide |= sigma * (highest[lane] - lowest) > _WIDE
-        # Below the end of a page nothing has a weight; any number will do that stays finite.
-        for slot in range(n, n_slots):
-            x[slot * lanes + lane] = highest[lane]
-            discount[first + slot * lanes + lane] = 0.0
-    for slot in range(n_slots):
-        for lane in range(lanes):
-            k = slot * lanes + lane
-            below = sigma * (highest[lane] - x[k])
-            x[k] = -below
-            e[first + k] = _exp_of_minus(below)
-    return wide
-
-
-@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath=_FAST)
-def _pair_losses(lanes, wide, first, a, b, k, w_down, w_up, x, e, discount):  # type: ignore[no-untyped-def]
-    """The sum of a pair's losses over the lanes: upper over lower, and lower over upper."""
-    loss_down, loss_up = 0.0, 0.0
-    for lane in range(lanes):
-        gap = x[a - first + lane] - x[b - first + lane]
-        e_a, e_b = e[a + lane], e[b + lane]
-        if wide:
-            log = _log_of_one_plus(exp(-abs(gap)), 1.0)
-        else:
-            log = _log_of_one_plus(min(e_a, e_b), max(e_a, e_b))
-        delta = abs(discount[a + lane] - discount[b + lane])
+def _add_losses(page, table, sigma, biases, ranking, plus, minus):  # type: ignore[no-untyped-def]
+    """Add the losses of a page's pairs to those of the positions."""
+    first = table.entries[page]
+    for k in range(table.pairs[page], table.pairs[page + _ONE]):
+        i, j = first + table.slot_i[k], first + table.slot_j[k]
+        gap = sigma * (ranking.score[i] - ranking.score[j])
         # log(1 + exp(-gap)) = log(1 + exp(-|gap|)) + max(-gap, 0): never an overflow.
-        loss_down += (log + max(-gap, 0.0)) * delta * w_down[k + lane]
-        loss_up += (log + max(gap, 0.0)) * delta * w_up[k + lane]
-    return loss_down, loss_up
+        e_i, e_j = _exponentials(gap, ranking.e[i], ranking.e[j])
+        log = _log_of_one_plus(min(e_i, e_j), max(e_i, e_j))
+        delta = abs(ranking.discount[i] - ranking.discount[j])
+        loss = (log + max(-gap, 0.0)) * delta * table.weight[k]
+        at_i, at_j = table.position[i], table.position[j]
+        plus[at_i] += loss * biases.inverse_minus[at_j]
+        minus[at_j] += loss * biases.inverse_plus[at_i]
 
 
-@njit(cache=True, nogil=True, parallel=True, error_model="numpy", fastmath=_FAST)
-def rank_and_sum_losses(  # type: ignore[no-untyped-def]
-    score, sigma, with_losses, chunks, lanes, pages, size, slots, position, cells, document, pairs,
-    upper, lower, weights, w_down, w_up, most_cells, t_plus, t_minus, discounts, order, e, discount,
-    wide, chunk_plus, chunk_minus, loss_plus, loss_minus,
-):  # fmt: skip
-    """Order every page by score; sum the losses per position, first into one row per chunk.
+@njit(cache=True, nogil=True, parallel=True)
+def rank_and_sum_losses(table, scores, biases, ranking, losses):  # type: ignore[no-untyped-def]
+    """Order every page by score; add the losses per position, those of each chunk to its own row.
 
-    loss_plus[i] sums L_ij / t_minus[j], loss_minus[j] sums L_ij / t_plus[i].
+    ``losses[c, 0]`` is loss_plus of chunk c and sums L_ij / t_minus[j] by the position of i,
+    ``losses[c, 1]`` is loss_minus and sums L_ij / t_plus[i] by that of j. Without rows the pages
+    are only ordered.
     """
-    inverse_plus, inverse_minus = _inverse(t_plus), _inverse(t_minus)
-    for c in prange(len(chunks) - 1):
-        highest, x = np.empty(LANES), np.empty(most_cells)
-        plus, minus = chunk_plus[c], chunk_minus[c]
-        plus[:] = 0.0
-        minus[:] = 0.0
-        for bundle in range(chunks[c], chunks[c + 1]):
-            m, cell, slot = np.uint64(lanes[bundle]), np.uint64(cells[bundle]), slots[bundle]
-            own = size[pages[bundle] : pages[bundle + 1]]
-            n_slots = np.uint64(slots[bundle + 1] - slot)
-            is_wide = _rank_bundle(
-                score, sigma, cell, m, n_slots, own, document, discounts, order, x, e, discount,
-                highest,
-            )  # fmt: skip
-            wide[bundle] = is_wide
-            if not with_losses:
-                continue
-            k = np.uint64(weights[bundle])
-            for pair in range(np.uint64(pairs[bundle]), np.uint64(pairs[bundle + 1])):
-                a, b = np.uint64(upper[pair]), np.uint64(lower[pair])
-                cell_a, cell_b = cell + a * m, cell + b * m
-                down, up = _pair_losses(
-                    m, is_wide, cell, cell_a, cell_b, k, w_down, w_up, x, e, discount
-                )
-                at_a, at_b = position[np.uint64(slot) + a], position[np.uint64(slot) + b]
-                plus[at_a] += down * inverse_minus[at_b]
-                minus[at_b] += down * inverse_plus[at_a]
-                plus[at_b] += up * inverse_minus[at_a]
-                minus[at_a] += up * inverse_plus[at_b]
-                k += m
-    loss_plus[:] = 0.0
-    loss_minus[:] = 0.0
-    for c in range(len(chunks) - 1):
-        for at in range(len(loss_plus)):
-            loss_plus[at] += chunk_plus[c, at]
-            loss_minus[at] += chunk_minus[c, at]
+    for c in prange(len(table.chunks) - 1):
+        for page in range(table.chunks[c], table.chunks[c + 1]):
+            _rank_page(page, table, scores, ranking)
+        if len(losses):
+            plus, minus = losses[c, 0], losses[c, 1]
+            for page in range(table.chunks[c], table.chunks[c + 1]):
+                _add_losses(page, table, scores.sigma, biases, ranking, plus, minus)
 
 
-@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath=_FAST)
-def _pair_gradients(  # type: ignore[no-untyped-def]
-    score, document, lanes, wide, a, b, k, sigma, by_down, by_up, w_down, w_up, e, discount,
-    lambdas, curvatures,
-):  # fmt: skip
-    """Lambda of a pair and its derivative in each lane, for the upper result."""
-    for lane in range(lanes):
-        if wide:
-            gap = sigma * (score[document[a + lane]] - score[document[b + lane]])
-            e_a, e_b = exp(min(gap, 0.0)), exp(min(-gap, 0.0))
-        else:
-            e_a, e_b = e[a + lane], e[b + lane]
-        # sigma times the chance the model gives to the lower result being the better one, which is
-        # 1 / (1 + exp(x_a - x_b)), and to the upper one.
-        share = sigma / (e_a + e_b)
-        lower_wins, upper_wins = e_b * share, e_a * share
-        delta = abs(discount[a + lane] - discount[b + lane])
-        down = delta * w_down[k + lane] * by_down
-        up = delta * w_up[k + lane] * by_up
-        lambdas[lane] = up * upper_wins - down * lower_wins
-        curvatures[lane] = lower_wins * upper_wins * (down + up)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _add_gradients(page, table, sigma, biases, ranking, gradient, hessian):  # type: ignore[no-untyped-def]
+    """Add the derivatives of a page's pairs to those of its entries."""
+    first = table.entries[page]
+    for k in range(table.pairs[page], table.pairs[page + _ONE]):
+        i, j = first + table.slot_i[k], first + table.slot_j[k]
+        gap = sigma * (ranking.score[i] - ranking.score[j])
+        e_i, e_j = _exponentials(gap, ranking.e[i], ranking.e[j])
+        # sigma times the chance that the model gives to i, and to j, of being the better result:
+        # that of j is 1 / (1 + exp(gap)).
+        share = sigma / (e_i + e_j)
+        chance_i, chance_j = e_i * share, e_j * share
+        delta = abs(ranking.discount[i] - ranking.discount[j])
+        bias = biases.inverse_plus[table.position[i]] * biases.inverse_minus[table.position[j]]
+        weight = delta * table.weight[k] * bias
+        lambda_ij = -chance_j * weight
+        hessian_ij = chance_i * chance_j * weight
+        gradient[i] += lambda_ij
+        gradient[j] -= lambda_ij
+        hessian[i] += hessian_ij
+        hessian[j] += hessian_ij
 
 
-@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath=_FAST)
-def _add(lanes, at, values, sums):  # type: ignore[no-untyped-def]
-    for lane in range(lanes):
-        sums[at + lane] += values[lane]
+@njit(cache=True, nogil=True, parallel=True)
+def sum_gradients(table, scores, biases, ranking, gradient, hessian):  # type: ignore[no-untyped-def]
+    """Add the adjusted lambda gradients, and their derivatives, of every entry."""
+    for c in prange(len(table.chunks) - 1):
+        for page in range(table.chunks[c], table.chunks[c + 1]):
+            _add_gradients(page, table, scores.sigma, biases, ranking, gradient, hessian)
 
 
-@njit(cache=True, nogil=True, forceinline=True, error_model="numpy", fastmath=_FAST)
-def _subtract(lanes, at, values, sums):  # type: ignore[no-untyped-def]
-    for lane in range(lanes):
-        sums[at + lane] -= values[lane]
-
-
-@njit(cache=True, nogil=True, parallel=True, error_model="numpy", fastmath=_FAST)
-def sum_gradients(  # type: ignore[no-untyped-def]
-    score, sigma, chunks, lanes, slots, position, cells, document, pairs, upper, lower, weights,
-    w_down, w_up, t_plus, t_minus, e, discount, wide, gradient, hessian, document_gradient,
-    document_hessian,
-):  # fmt: skip
-    """The adjusted lambda gradient of every cell and document, and its second derivative."""
-    inverse_plus, inverse_minus = _inverse(t_plus), _inverse(t_minus)
-    for c in prange(len(chunks) - 1):
-        lambdas, curvatures = np.empty(LANES), np.empty(LANES)
-        for bundle in range(chunks[c], chunks[c + 1]):
-            m, cell, slot = np.uint64(lanes[bundle]), np.uint64(cells[bundle]), slots[bundle]
-            gradient[cell : np.uint64(cells[bundle + 1])] = 0.0
-            hessian[cell : np.uint64(cells[bundle + 1])] = 0.0
-            k = np.uint64(weights[bundle])
-            for pair in range(np.uint64(pairs[bundle]), np.uint64(pairs[bundle + 1])):
-                a, b = np.uint64(upper[pair]), np.uint64(lower[pair])
-                at_a, at_b = position[np.uint64(slot) + a], position[np.uint64(slot) + b]
-                by_down = inverse_plus[at_a] * inverse_minus[at_b]
-                by_up = inverse_minus[at_a] * inverse_plus[at_b]
-                cell_a, cell_b = cell + a * m, cell + b * m
-                _pair_gradients(
-                    score, document, m, wide[bundle], cell_a, cell_b, k, sigma, by_down, by_up,
-                    w_down, w_up, e, discount, lambdas, curvatures,
-                )  # fmt: skip
-                _add(m, cell_a, lambdas, gradient)
-                _subtract(m, cell_b, lambdas, gradient)
-                _add(m, cell_a, curvatures, hessian)
-                _add(m, cell_b, curvatures, hessian)
-                k += m
-    # On one thread: a document may stand in cells of several chunks.
-    document_gradient[:] = 0.0
-    document_hessian[:] = 0.0
-    for at in range(np.uint64(len(document))):
-        document_gradient[document[at]] += gradient[at]
-        document_hessian[document[at]] += hessian[at]
+@njit(cache=True, nogil=True)
+def sum_by_document(table, values, sums):  # type: ignore[no-untyped-def]
+    """Add up the entries of each document, on one thread: they may be in several chunks."""
+    for k in range(np.uint64(len(values))):
+        sums[table.document[k]] += values[k]

@@ -11,27 +11,14 @@ import numpy.typing as npt
 from unskew.log.grades import discount
 from unskew.log.impressions import Pages
 from unskew.pairs import kernels
-from unskew.pairs.bundles import PairTable
 from unskew.pairs.statistic import Pairs
-from unskew.pairs.update import LIMIT, updated_curve
+from unskew.pairs.table import PairTable
+from unskew.pairs.update import LIMIT, reestimated
 from unskew.position_bias import PositionBias
 
 __all__ = ["PairwiseObjective", "threads"]
 
 FloatArray = npt.NDArray[np.float64]
-
-
-class _Work:
-    """Room for one number per cell, filled by one kernel and read by the next."""
-
-    def __init__(self, table: PairTable, n_positions: int) -> None:
-        n_cells, n_chunks = len(table.document), len(table.chunks) - 1
-        self.order = table.slots_as_shown()
-        self.wide = np.zeros(len(table.lanes), dtype=np.bool_)
-        self.most_cells = int(np.diff(table.cells).max(initial=1))
-        self.e, self.discount = np.empty((2, n_cells))
-        self.chunk_losses = np.empty((2, n_chunks, n_positions))
-        self.cell_sums = np.empty((2, n_cells))
 
 
 class PairwiseObjective:
@@ -69,18 +56,16 @@ class PairwiseObjective:
         self.sides = sides
         self.n_documents = n_documents
         self._table = PairTable.build(pages, pairs, len(bias))
-        self._work = _Work(self._table, len(bias))
-        self._discounts = discount(np.arange(1, self._table.size.max(initial=1) + 1))
+        order = self._table.slots()
+        self._ranking = kernels.Ranking(
+            discount(np.arange(1, order.max(initial=0) + 2)), order, *np.empty((3, len(order)))
+        )
         self._ranked = np.empty(0)
-
-    @property
-    def n_pairs(self) -> int:
-        """How many distinct pairs there are, the two directions of a pair counted once."""
-        return self._table.n_pairs
 
     def losses(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
         """``loss_plus`` and ``loss_minus`` per position, for the present bias."""
-        return self._rank(score, with_losses=True)
+        loss_plus, loss_minus = self._rank(score, with_losses=True)
+        return loss_plus, loss_minus
 
     def loss(self, score: FloatArray) -> float:
         """The debiased loss over all pairs: sum of L_ij / (t_plus[i] * t_minus[j])."""
@@ -90,12 +75,7 @@ class PairwiseObjective:
     def reestimate(self, score: FloatArray) -> PositionBias:
         """Line 7 of Algorithm 1: both curves from these scores and the biases up to now."""
         if any(self.sides):
-            loss_plus, loss_minus = self.losses(score)
-            t_plus, t_minus = self.bias.t_plus, self.bias.t_minus
-            self.bias = PositionBias(
-                updated_curve(loss_plus, t_plus, self.p) if self.sides[0] else t_plus,
-                updated_curve(loss_minus, t_minus, self.p) if self.sides[1] else t_minus,
-            )
+            self.bias = reestimated(self.bias, *self.losses(score), p=self.p, sides=self.sides)
         return self.bias
 
     @property
@@ -110,27 +90,33 @@ class PairwiseObjective:
         # Losses and gradients of a round are taken at the same scores: the pages are ranked once.
         if not (self._ranked is score or np.array_equal(self._ranked, score)):
             self._rank(score, with_losses=False)
-        table, work = self._table, self._work
-        gradient, hessian = np.empty((2, self.n_documents))
+        gradient, hessian = np.zeros((2, len(self._table.document)))
         kernels.sum_gradients(
-            score, self.sigma, table.chunks, table.lanes, table.slots, table.position, table.cells,
-            table.document, *table.pair_arrays, self.bias.t_plus, self.bias.t_minus, work.e,
-            work.discount, work.wide, *work.cell_sums, gradient, hessian,
-        )  # fmt: skip
-        return gradient, hessian
+            self._table, self._scores(score), self._biases(), self._ranking, gradient, hessian
+        )
+        sums = np.zeros((2, self.n_documents))
+        kernels.sum_by_document(self._table, gradient, sums[0])
+        kernels.sum_by_document(self._table, hessian, sums[1])
+        return sums[0], sums[1]
 
-    def _rank(self, score: FloatArray, *, with_losses: bool) -> tuple[FloatArray, FloatArray]:
-        table, work = self._table, self._work
-        loss_plus, loss_minus = np.empty((2, len(self.bias)))
+    def _rank(self, score: FloatArray, *, with_losses: bool) -> FloatArray:
+        n_rows = len(self._table.chunks) - 1 if with_losses else 0
+        losses = np.zeros((n_rows, 2, len(self.bias)))
         kernels.rank_and_sum_losses(
-            score, self.sigma, with_losses, table.chunks, table.lanes, table.pages, table.size,
-            table.slots, table.position, table.cells, table.document, *table.pair_arrays,
-            work.most_cells, self.bias.t_plus, self.bias.t_minus, self._discounts, work.order,
-            work.e, work.discount, work.wide, *work.chunk_losses, loss_plus, loss_minus,
-        )  # fmt: skip
-        # What nobody can change need not be copied.
+            self._table, self._scores(score), self._biases(), self._ranking, losses
+        )
+        # A read-only array cannot change afterwards: it is not copied.
         self._ranked = score.copy() if score.flags.writeable else score
-        return loss_plus, loss_minus
+        total: FloatArray = losses.sum(axis=0)
+        return total
+
+    def _scores(self, score: FloatArray) -> kernels.Scores:
+        # A fresh array in both cases: Numba compiles a kernel again for a read-only one.
+        below = score - score.max(initial=-np.inf)
+        return kernels.Scores(score.copy(), np.exp(self.sigma * below), self.sigma)
+
+    def _biases(self) -> kernels.Biases:
+        return kernels.Biases(1.0 / self.bias.t_plus, 1.0 / self.bias.t_minus)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from unskew.log.counts import sums
 from unskew.log.impressions import Pages
 from unskew.pairs.statistic import Pairs
-from unskew.pairs.update import updated_curve
+from unskew.pairs.update import reestimated
 from unskew.position_bias import PositionBias
 
 __all__ = ["PairLosses"]
@@ -59,7 +59,4 @@ class PairLosses:
         weighted = loss * self.weight
         loss_plus = self.by_clicked_position(weighted / bias.t_minus[self.position_j], len(bias))
         loss_minus = sums(self.position_j, weighted / bias.t_plus[self.position_i], len(bias))
-        return PositionBias(
-            updated_curve(loss_plus, bias.t_plus, p) if sides[0] else bias.t_plus,
-            updated_curve(loss_minus, bias.t_minus, p) if sides[1] else bias.t_minus,
-        )
+        return reestimated(bias, loss_plus, loss_minus, p=p, sides=sides)

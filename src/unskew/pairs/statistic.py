@@ -11,6 +11,7 @@ order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,21 @@ class Pairs:
         return len(self.weight)
 
 
+class _ClickedPages(NamedTuple):
+    """Pages and their patterns as the kernels take them.
+
+    ``entries``, ``patterns`` and ``clicks`` are offsets: of a page into its slots and its patterns,
+    of a pattern into its clicks.
+    """
+
+    entries: IntArray
+    patterns: IntArray
+    mass: FloatArray
+    clicks: IntArray
+    slot: Int32Array
+    grade: npt.NDArray[np.uint8]
+
+
 @njit(cache=True, nogil=True)
 def _ideal_dcg(grade, start, end):  # type: ignore[no-untyped-def]
     """DCG of the clicked grades in descending order; unclicked results have no gain."""
@@ -58,101 +74,91 @@ def _ideal_dcg(grade, start, end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _page_weights(first, last, n, mass, offsets, slot, grade, row_of, dense):  # type: ignore[no-untyped-def]
-    """Fill ``dense[row_of[i], j]`` with W of one page; returns how many rows are used.
-
-    ``row_of`` maps a slot to its row, -1 for slots never clicked; the caller keeps it at -1.
-    """
+def _clicked_rows(page, log, row_of):  # type: ignore[no-untyped-def]
+    """Number the slots of a page that were ever clicked, -1 for the others; returns how many."""
+    row_of[:] = -1
     rows = 0
-    for m in range(first, last):
-        for c in range(offsets[m], offsets[m + 1]):
-            if row_of[slot[c]] < 0:
-                row_of[slot[c]] = rows
-                rows += 1
-    dense[:rows, :n] = 0.0
-    grades = np.zeros(n, np.int64)
-    for m in range(first, last):
-        start, end = offsets[m], offsets[m + 1]
+    for c in range(log.clicks[log.patterns[page]], log.clicks[log.patterns[page + 1]]):
+        if row_of[log.slot[c]] < 0:
+            row_of[log.slot[c]] = rows
+            rows += 1
+    return rows
+
+
+@njit(cache=True, nogil=True)
+def _page_weights(page, log, row_of, dense):  # type: ignore[no-untyped-def]
+    """Add W of one page to ``dense[row_of[i], j]``."""
+    slot, grade = log.slot, log.grade
+    grades = np.zeros(len(row_of), np.int64)
+    for m in range(log.patterns[page], log.patterns[page + 1]):
+        start, end = log.clicks[m], log.clicks[m + 1]
         if start == end:
             continue
-        scale = mass[m] / _ideal_dcg(grade, start, end)
+        scale = log.mass[m] / _ideal_dcg(grade, start, end)
         for c in range(start, end):
             grades[slot[c]] = grade[c]
         for c in range(start, end):
             i = slot[c]
             row = row_of[i]
             gain_i = 2.0 ** grades[i] - 1.0
-            for j in range(n):
+            for j in range(len(grades)):
                 if grades[j] < grades[i]:
                     dense[row, j] += scale * (gain_i - (2.0 ** grades[j] - 1.0))
         for c in range(start, end):
             grades[slot[c]] = 0
-    return rows
 
 
 @njit(cache=True, nogil=True)
-def _clicked_slots(first, last, offsets, slot, seen):  # type: ignore[no-untyped-def]
-    """How many slots of a page were ever clicked; leaves ``seen`` as it found it."""
-    total = 0
-    for c in range(offsets[first], offsets[last]):
-        if not seen[slot[c]]:
-            seen[slot[c]] = True
-            total += 1
-    for c in range(offsets[first], offsets[last]):
-        seen[slot[c]] = False
-    return total
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _count_pairs(page_offsets, pattern_start, mass, offsets, slot, grade, sizes):  # type: ignore[no-untyped-def]
-    for page in prange(len(page_offsets) - 1):
-        n = page_offsets[page + 1] - page_offsets[page]
-        first, last = pattern_start[page], pattern_start[page + 1]
-        clicked = _clicked_slots(first, last, offsets, slot, np.zeros(n, np.bool_))
-        dense = np.empty((clicked, n))
-        row_of = np.full(n, -1, np.int64)
-        rows = _page_weights(first, last, n, mass, offsets, slot, grade, row_of, dense)
-        sizes[page] = np.count_nonzero(dense[:rows, :n])
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _fill_pairs(  # type: ignore[no-untyped-def]
-    page_offsets, pattern_start, mass, offsets, slot, grade, pair_offsets, slot_i, slot_j, weight
-):
-    for page in prange(len(page_offsets) - 1):
-        n = page_offsets[page + 1] - page_offsets[page]
-        first, last = pattern_start[page], pattern_start[page + 1]
-        at = pair_offsets[page]
-        if pair_offsets[page + 1] == at:
+def _page_pairs(page, log, at, slot_i, slot_j, weight):  # type: ignore[no-untyped-def]
+    """Write the pairs of a page from ``at`` on; with no room in ``weight``, only count them."""
+    n = log.entries[page + 1] - log.entries[page]
+    row_of = np.empty(n, np.int64)
+    dense = np.zeros((_clicked_rows(page, log, row_of), n))
+    _page_weights(page, log, row_of, dense)
+    if not len(weight):
+        return np.count_nonzero(dense)
+    first = at
+    for i in range(n):
+        if row_of[i] < 0:
             continue
-        clicked = _clicked_slots(first, last, offsets, slot, np.zeros(n, np.bool_))
-        dense = np.empty((clicked, n))
-        row_of = np.full(n, -1, np.int64)
-        _page_weights(first, last, n, mass, offsets, slot, grade, row_of, dense)
-        for i in range(n):
-            row = row_of[i]
-            if row < 0:
-                continue
-            for j in range(n):
-                if dense[row, j] != 0.0:
-                    slot_i[at] = i
-                    slot_j[at] = j
-                    weight[at] = dense[row, j]
-                    at += 1
+        for j in range(n):
+            if dense[row_of[i], j] != 0.0:
+                slot_i[at], slot_j[at], weight[at] = i, j, dense[row_of[i], j]
+                at += 1
+    return at - first
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _all_pairs(log, offsets, slot_i, slot_j, weight, sizes):  # type: ignore[no-untyped-def]
+    """Write the pairs of every page, or only count them; ``sizes`` gets how many each has."""
+    for page in prange(len(sizes)):
+        # Numba would compile for an unsigned page as well, which prange counts with.
+        k = np.int64(page)
+        sizes[k] = _page_pairs(k, log, offsets[k], slot_i, slot_j, weight)
 
 
 def pair_statistics(data: Impressions) -> Pairs:
     """The pair statistic W of a click log."""
     pages, patterns = data.pages, data.patterns
     starts = np.searchsorted(patterns.page, np.arange(len(pages) + 1))
-    arguments = (
+    arrays: tuple[npt.NDArray[Any], ...] = (
         pages.offsets, starts, patterns.mass, patterns.offsets, patterns.slot, patterns.grade,
     )  # fmt: skip
+    log = _ClickedPages(*map(_read_only, arrays))
     sizes = np.zeros(len(pages), dtype=np.int64)
-    _count_pairs(*arguments, sizes)
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
-    slot_i = np.empty(offsets[-1], dtype=np.int32)
-    slot_j = np.empty(offsets[-1], dtype=np.int32)
-    weight = np.empty(offsets[-1], dtype=np.float64)
-    _fill_pairs(*arguments, offsets, slot_i, slot_j, weight)
-    return Pairs(offsets, slot_i, slot_j, weight)
+
+    def pairs(offsets: IntArray) -> Pairs:
+        n = int(offsets[-1])
+        room = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32), np.empty(n)
+        _all_pairs(log, offsets, *room, sizes)
+        return Pairs(offsets, *room)
+
+    pairs(np.zeros(len(pages) + 1, dtype=np.int64))
+    return pairs(np.concatenate(([0], np.cumsum(sizes))))
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A read-only view, whatever came: Numba compiles a kernel for each of the two kinds."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

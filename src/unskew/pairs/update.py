@@ -21,11 +21,14 @@ None of the three touches a run in which every position has losses and no bias l
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+import numpy.typing as npt
 
 from unskew.errors import UsageError
+from unskew.position_bias import PositionBias
 
-__all__ = ["LIMIT", "check_p", "updated_curve"]
+__all__ = ["LIMIT", "check_p", "reestimated", "updated_curve"]
+
+FloatArray = npt.NDArray[np.float64]
 
 # No click log we know of has a position a thousand times less likely to be clicked for its place
 # alone; a bias beyond this bound is the feedback loop described above.
@@ -39,20 +42,29 @@ def check_p(p: float) -> float:
     return float(p)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def updated_curve(loss, previous, p):  # type: ignore[no-untyped-def]
-    """One side of the update: losses per position and the side's previous curve -> its next.
-
-    Compiled, because it runs after every tree on few numbers: each call to NumPy would cost more
-    than all it computes.
-    """
+def updated_curve(loss: FloatArray, previous: FloatArray, p: float) -> FloatArray:
+    """One side of the update: losses per position and the side's previous curve -> its next."""
     curve = previous.copy()
     reference = 0.0
-    for k in range(len(loss)):
-        if 0.0 < loss[k] < np.inf:
-            if reference == 0.0:
-                reference = loss[k]
-            ratio = (loss[k] / reference) ** (1.0 / (p + 1.0))
+    for k, value in enumerate(loss.tolist()):
+        if 0.0 < value < np.inf:
+            reference = reference or value
+            ratio = (value / reference) ** (1.0 / (p + 1.0))
             curve[k] = min(max(ratio, 1.0 / LIMIT), LIMIT)
     curve[0] = 1.0
     return curve
+
+
+def reestimated(
+    bias: PositionBias,
+    loss_plus: FloatArray,
+    loss_minus: FloatArray,
+    *,
+    p: float,
+    sides: tuple[bool, bool],
+) -> PositionBias:
+    """The next bias, from the losses per position; ``sides`` says which of its curves change."""
+    return PositionBias(
+        updated_curve(loss_plus, bias.t_plus, p) if sides[0] else bias.t_plus,
+        updated_curve(loss_minus, bias.t_minus, p) if sides[1] else bias.t_minus,
+    )

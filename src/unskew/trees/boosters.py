@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import UsageError
 from unskew.log.features import Features
+from unskew.registry import BOOSTERS
 
 __all__ = ["BOOSTERS", "Grower", "Library", "TreeSettings", "Trees", "library"]
 
@@ -23,7 +23,9 @@ FloatArray = npt.NDArray[np.float64]
 class TreeSettings:
     """How trees are grown, whoever grows them.
 
-    ``extra`` goes to the library as it is and wins over everything else.
+    ``extra`` goes to the library as it is and wins over everything else; a name that the library
+    does not know is refused. Without a seed the library takes its own default, which is a fixed
+    one: two runs without a seed grow the same trees.
     """
 
     learning_rate: float
@@ -93,18 +95,21 @@ class Library(Protocol):
         """The trees that `Trees.write` wrote."""
 
 
-# Each booster's name and the module it lives in, which has an object `LIBRARY`.
-BOOSTERS: dict[str, str] = {
-    "lightgbm": "unskew.trees.lightgbm_trees",
-    "xgboost": "unskew.trees.xgboost_trees",
-}
-
-
 def library(name: str) -> Library:
     """The library of that name; it is imported only now."""
     if name not in BOOSTERS:
         raise UsageError(f"booster must be one of {sorted(BOOSTERS)}, got {name!r}")
-    return cast(Library, import_module(BOOSTERS[name]).LIBRARY)
+    found: Library = BOOSTERS[name].load()
+    return found
+
+
+def refuse_unknown(names: Iterable[str], title: str) -> None:
+    """An error that names the parameters, if there are any, that neither side knows."""
+    unknown = sorted(names)
+    if unknown:
+        raise UsageError(
+            f"{', '.join(unknown)}: neither a parameter of UnbiasedLambdaMART nor of {title}"
+        )
 
 
 def allowed_names(

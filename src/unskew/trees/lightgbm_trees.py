@@ -6,6 +6,9 @@ parameters deeply, an objective among them, and with it would go the position bi
 
 from __future__ import annotations
 
+import ctypes
+import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.errors import StoreError, UsageError
+from unskew.errors import StoreError
 from unskew.log.features import Features
-from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names
+from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names, refuse_unknown
 
 __all__ = ["LIBRARY", "LightGBMGrower", "LightGBMTrees", "parameters"]
 
@@ -182,13 +185,8 @@ LIBRARY = _LightGBM()
 
 def parameters(settings: TreeSettings) -> dict[str, Any]:
     """The settings in LightGBM's words."""
-    aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
-    known = set(aliases).union(*aliases.values())
-    unknown = sorted(set(settings.extra) - known)
-    if unknown:
-        raise UsageError(
-            f"{', '.join(unknown)}: neither a parameter of UnbiasedLambdaMART nor of LightGBM"
-        )
+    main_names = _main_names() if settings.extra else {}
+    refuse_unknown(set(settings.extra) - set(main_names), "LightGBM")
     parameters = {
         "objective": "none",
         "metric": "none",
@@ -211,10 +209,28 @@ def parameters(settings: TreeSettings) -> dict[str, Any]:
     }
     if settings.seed is not None:
         parameters["seed"] = settings.seed
-    # Whoever says max_leaf means num_leaves: drop our value under any name the caller uses.
+    # LightGBM prefers num_leaves to its alias max_leaf: our value goes if the caller used either.
     for name in settings.extra:
-        main = next((key for key, others in aliases.items() if name in others), name)
-        parameters.pop(main, None)
+        parameters.pop(main_names[name], None)
     if "force_row_wise" in settings.extra:
         parameters.pop("force_col_wise", None)
     return {**parameters, **settings.extra}
+
+
+@cache
+def _main_names() -> dict[str, str]:
+    """Every name of a parameter that LightGBM knows, and the one that it is an alias of.
+
+    LightGBM says so through its C interface alone, which is public; the way that its Python package
+    has to it is not.
+    """
+    file = next(Path(lightgbm.__file__).parent.rglob("lib_lightgbm.*"))
+    dump = ctypes.CDLL(str(file)).LGBM_DumpParamAliases
+    dump.argtypes = [ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_char_p]
+    size = ctypes.c_int64(0)
+    # The first call only asks for the length.
+    dump(0, ctypes.byref(size), ctypes.create_string_buffer(1))
+    text = ctypes.create_string_buffer(size.value)
+    dump(size.value, ctypes.byref(size), text)
+    aliases: dict[str, list[str]] = json.loads(text.value)
+    return {name: main for main, others in aliases.items() for name in (main, *others)}

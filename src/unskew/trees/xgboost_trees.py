@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import xgboost
 
-from unskew.errors import MissingDependencyError, StoreError
+from unskew.errors import StoreError
 from unskew.log.features import Features
-from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names
-
-try:
-    import xgboost
-except ImportError as error:
-    raise MissingDependencyError("XGBoost", "xgboost", 'booster="xgboost"') from error
+from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names, refuse_unknown
 
 __all__ = ["LIBRARY", "XGBoostGrower", "XGBoostTrees"]
 
 FloatArray = npt.NDArray[np.float64]
+
+# The other names of those parameters that we set.
+_ALIASES = {"eta": "learning_rate", "lambda": "reg_lambda", "n_jobs": "nthread"}
 
 
 class XGBoostTrees:
@@ -138,6 +139,26 @@ def _parameters(settings: TreeSettings) -> dict[str, Any]:
         "reg_lambda": 0.0,
         "nthread": settings.n_jobs or 0,
         "verbosity": 0,
-        "seed": settings.seed or 0,
+        # XGBoost's default is set again, because a continued booster brings its earlier seed along.
+        "seed": 0 if settings.seed is None else settings.seed,
     }
-    return {**parameters, **settings.extra}
+    for name in settings.extra:
+        parameters.pop(_ALIASES.get(name, name), None)
+    parameters |= settings.extra
+    if settings.extra:
+        refuse_unknown(_unused(parameters) & set(settings.extra), "XGBoost")
+    return parameters
+
+
+def _unused(parameters: dict[str, Any]) -> set[str]:
+    """The parameters that XGBoost does not use, by its own word: it warns when it grows a tree."""
+    rows = np.arange(8.0, dtype=np.float32)
+    data = xgboost.DMatrix(rows[:, None])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        booster = xgboost.Booster(
+            parameters | {"validate_parameters": True, "verbosity": 1}, [data]
+        )
+        booster.boost(data, 0, grad=rows, hess=np.ones_like(rows))
+    told = [str(one.message) for one in caught if "are not used" in str(one.message)]
+    return set(re.findall(r'"(\w+)"', " ".join(told)))
