@@ -142,15 +142,12 @@ def _document_weights(
     sizes = np.bincount(query, minlength=data.n_queries)
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     ranked = rank_queries(score[by_query], offsets, split_ties=False)
-    rank = np.arange(len(query)) - np.repeat(offsets[:-1], sizes) + 1
     assert metric.rank_weight is not None, "parse_metric gives metrics of clicks"  # noqa: S101
-    weight = metric.rank_weight(rank, curve)
+    weight = metric.rank_weight(ranked.rank, curve)
     if cut is not None:
-        weight = np.where(rank <= cut, weight, 0.0)
-    _, group = np.unique(ranked.group_end, return_inverse=True)
-    mean = np.bincount(group, weights=weight) / np.bincount(group)
+        weight = np.where(ranked.rank <= cut, weight, 0.0)
     per_document = np.empty(len(query))
-    per_document[by_query[ranked.order]] = mean[group]
+    per_document[by_query[ranked.order]] = ranked.tied_mean(weight)
     return per_document
 
 

@@ -206,12 +206,8 @@ def average_rank(score: npt.ArrayLike, position: npt.ArrayLike, query: npt.Array
     if len(wrong):
         raise DataError(f"position must be a whole number from 1, got {place[wrong[0]]:g}")
     ranked = rank_queries(scores, offsets, split_ties=False)
-    start = np.repeat(offsets[:-1], np.diff(offsets))
-    # The group of a place ends at group_end; its first place is the first with the same end.
-    _, first, group = np.unique(ranked.group_end, return_index=True, return_inverse=True)
-    mean_rank = (first[group] + ranked.group_end - 1) / 2.0 - start + 1.0
     rank = np.empty(len(rows))
-    rank[ranked.order] = mean_rank
+    rank[ranked.order] = ranked.tied_mean(ranked.rank)
     index = place.astype(np.int64)
     totals = np.bincount(index, weights=rank)[1:]
     counts = np.bincount(index)[1:]
