@@ -7,7 +7,7 @@ from math import isnan
 
 from unskew.paper.experiments import BASELINES, DRAWN
 from unskew.paper.names import COLOURS, METHOD_NAMES, METRIC_NAMES, MODEL_NAMES
-from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.plots import Line, Panel
 from unskew.paper.runs import DEFAULT_SEVERITY, Result
 from unskew.paper.sections.section import (
     Section,
@@ -59,7 +59,7 @@ def generalisation_section(results: Sequence[Result]) -> Section | None:
         "The exponent p under two click models",
         [],
         tables,
-        Plot(panels),
+        panels,
         "LambdaMART with Pairwise Debiasing by the exponent p; bands are ± one standard deviation "
         "over seeds; the baselines are flat.",
     )
@@ -111,7 +111,7 @@ def degree_section(results: Sequence[Result]) -> Section | None:
         "The degree of position bias",
         paragraphs,
         tables,
-        Plot(panels),
+        panels,
         "NDCG@1 of LambdaMART by the degree of position bias; bands are ± one standard deviation over "
         "seeds.",
     )
@@ -149,7 +149,7 @@ def amount_section(results: Sequence[Result]) -> Section | None:
         "The amount of data",
         [],
         tables,
-        Plot([_panel(groups, shares, m, "", label) for m in metrics]),
+        [_panel(groups, shares, m, "", label) for m in metrics],
         "NDCG of LambdaMART by the amount of clicks; bands are ± one standard deviation over seeds.",
     )
 

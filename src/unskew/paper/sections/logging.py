@@ -8,7 +8,7 @@ import numpy as np
 
 from unskew.paper.experiments import BASELINES, DRAWN, ESTIMATING
 from unskew.paper.names import COLOURS, LIST_NAMES, METHOD_NAMES, METRIC_NAMES
-from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.plots import Line, Panel
 from unskew.paper.runs import Result
 from unskew.paper.sections.section import (
     Section,
@@ -55,7 +55,7 @@ def logging_section(results: Sequence[Result]) -> Section | None:
             "and the less clicks can tell them apart."
         ],
         tables,
-        Plot(panels),
+        panels,
         "Ranking quality and the error of the estimated bias, by who made the lists.",
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from unskew.paper.experiments import OURS
 from unskew.paper.names import COLOURS, METRIC_NAMES, named
 from unskew.paper.peers import PEERS
-from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.plots import Line, Panel
 from unskew.paper.runs import METRICS, PAPER, Result
 from unskew.paper.sections.section import (
     PAPER_CLICKS,
@@ -65,7 +65,7 @@ def peers_section(results: Sequence[Result]) -> Section | None:
         "Side by side with the peers",
         [],
         [Table(caption, header, means), compared],
-        Plot([Panel("", "", "mean over seeds", lines, ticks)]),
+        [Panel("", "", "mean over seeds", lines, ticks)],
         "LambdaMART with Pairwise Debiasing and the debiasing of XGBoost and LightGBM.",
     )
 

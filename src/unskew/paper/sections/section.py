@@ -8,7 +8,7 @@ from math import isnan
 from typing import TypeVar
 
 from unskew.paper.names import METHOD_NAMES, METRIC_NAMES
-from unskew.paper.plots import Plot
+from unskew.paper.plots import Panel
 from unskew.paper.runs import DEFAULT_CLICKS, PAPER, Result
 from unskew.paper.summary import (
     Difference,
@@ -64,7 +64,7 @@ class Section:
     title: str
     paragraphs: list[str]
     tables: list[Table]
-    plot: Plot | None = None
+    plot: list[Panel] | None = None
     caption: str = ""
     brief: Table | None = None
 
