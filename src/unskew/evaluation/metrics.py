@@ -21,6 +21,7 @@ import numpy.typing as npt
 from numba import njit, prange
 
 from unskew.errors import UsageError
+from unskew.log.counts import sums
 from unskew.log.grades import discount, gain
 
 __all__ = [
@@ -82,8 +83,7 @@ class RankedQueries:
 
     def total(self, values: npt.NDArray[Any], k: int = NO_CUT) -> FloatArray:
         """The sum of the values, one per place, over the first k places of each query."""
-        counted = np.where(self.rank <= k, values, 0.0)
-        return np.bincount(self.query, weights=counted, minlength=len(self.offsets) - 1)
+        return sums(self.query, np.where(self.rank <= k, values, 0.0), len(self.offsets) - 1)
 
 
 def rank_queries(score: FloatArray, offsets: IntArray, *, split_ties: bool) -> RankedQueries:
@@ -97,7 +97,7 @@ def rank_queries(score: FloatArray, offsets: IntArray, *, split_ties: bool) -> R
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
     """The quotient, NaN where there is nothing to divide by."""
-    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0))
 
 
 def _ndcg(value: FloatArray, ranked: RankedQueries, k: int) -> FloatArray:
