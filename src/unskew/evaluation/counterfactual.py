@@ -48,6 +48,7 @@ from unskew.evaluation.metrics import (
     Metric,
     examination,
     parse_metric,
+    quotient,
     rank_queries,
 )
 from unskew.evaluation.significance import Interval
@@ -119,9 +120,7 @@ def _slots(data: Impressions, curve: FloatArray, clip: float) -> _Slots:
     theta = examination(pages.position, curve)
     seen = sums(pages.document, counts.impressions[page_of], len(data.documents))[pages.document]
     per_query = sums(pages.query, counts.impressions, data.n_queries)
-    inverse_share = np.divide(
-        per_query[pages.query[page_of]], seen, out=np.zeros(len(seen)), where=seen > 0
-    )
+    inverse_share = quotient(per_query[pages.query[page_of]], seen, otherwise=0.0)
     divisor = np.maximum(theta, clip)
     return _Slots(data, theta, divisor, inverse_share, counts.impressions, counts.clicks, page_of)
 
@@ -203,8 +202,7 @@ def _ndcg_estimate(
     seen = sums(document, shown, len(weight))
     surprise = (slots.clicks - shown * slots.theta * prediction[document]) / slots.divisor
     summed = sums(document, surprise, len(weight))
-    attraction = prediction + np.divide(summed, seen, out=np.zeros(len(weight)), where=seen > 0)
-    attraction = np.maximum(attraction, 0.0)
+    attraction = np.maximum(prediction + quotient(summed, seen, otherwise=0.0), 0.0)
     query = data.documents.query
     gained = sums(query, weight * attraction, data.n_queries)
     ideal_weight = _document_weights(data, attraction, np.ones(1), METRICS["dcg"], cut)
@@ -310,9 +308,9 @@ def _per_document(name: str, values: npt.ArrayLike, data: Impressions) -> FloatA
             f"{name} must have one value for each of the {len(data.documents):,} documents of the "
             f"log, got shape {column.shape}"
         )
-    if not np.isfinite(column).all():
-        bad = int(np.flatnonzero(~np.isfinite(column))[0])
-        raise DataError(f"{name} must be finite: document {bad + 1:,} has {column[bad]}")
+    bad = np.flatnonzero(~np.isfinite(column))
+    if len(bad):
+        raise DataError(f"{name} must be finite: document {bad[0] + 1:,} has {column[bad[0]]}")
     return column
 
 
@@ -320,10 +318,11 @@ def _curve(bias: PositionBias | npt.ArrayLike) -> FloatArray:
     curve = np.asarray(getattr(bias, "t_plus", bias), dtype=np.float64)
     if curve.ndim != 1 or not len(curve):
         raise UsageError(f"bias must have one value per position, got shape {curve.shape}")
-    if not (np.isfinite(curve).all() and (curve > 0).all()):
-        wrong = int(np.flatnonzero(~(np.isfinite(curve) & (curve > 0)))[0])
+    wrong = np.flatnonzero(~(np.isfinite(curve) & (curve > 0)))
+    if len(wrong):
+        at = wrong[0]
         raise UsageError(
-            f"propensities must be above 0 and finite: position {wrong + 1} has {curve[wrong]}"
+            f"propensities must be above 0 and finite: position {at + 1} has {curve[at]}"
         )
     return curve
 

@@ -32,6 +32,7 @@ __all__ = [
     "RankedQueries",
     "examination",
     "parse_metric",
+    "quotient",
     "rank_queries",
 ]
 
@@ -95,9 +96,9 @@ def rank_queries(score: FloatArray, offsets: IntArray, *, split_ties: bool) -> R
     return RankedQueries(offsets, order, np.append(np.flatnonzero(first), len(score)))
 
 
-def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """The quotient, NaN where there is nothing to divide by."""
-    return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0))
+def quotient(part: FloatArray, whole: npt.NDArray[Any], *, otherwise: float = np.nan) -> FloatArray:
+    """The part divided by the whole, or another value where the whole is not above 0."""
+    return np.asarray(np.divide(part, whole, out=np.full(len(whole), otherwise), where=whole > 0))
 
 
 def _ndcg(value: FloatArray, ranked: RankedQueries, k: int) -> FloatArray:
@@ -105,7 +106,7 @@ def _ndcg(value: FloatArray, ranked: RankedQueries, k: int) -> FloatArray:
     ideal = value[rank_queries(value, ranked.offsets, split_ties=True).order]
     discounting = np.log2(ranked.rank + 1.0)
     gained = ranked.tied_mean(value[ranked.order])
-    return _share(ranked.total(gained / discounting, k), ranked.total(ideal / discounting, k))
+    return quotient(ranked.total(gained / discounting, k), ranked.total(ideal / discounting, k))
 
 
 def _average_precision(value: FloatArray, ranked: RankedQueries, k: int) -> FloatArray:
@@ -123,7 +124,7 @@ def _average_precision(value: FloatArray, ranked: RankedQueries, k: int) -> Floa
     nth = np.arange(len(relevant)) - begin
     above = so_far[begin] - so_far[ranked.offsets[ranked.query]] + 1.0
     above += nth * (found - 1.0) / np.maximum(size - 1.0, 1.0)
-    return _share(ranked.total(found / size * above / ranked.rank, k), ranked.total(relevant))
+    return quotient(ranked.total(found / size * above / ranked.rank, k), ranked.total(relevant))
 
 
 @njit(cache=True, nogil=True)

@@ -181,9 +181,7 @@ class Result:
 _TYPES = {
     "int": pa.int64(),
     "float": pa.float64(),
-    "float | None": pa.float64(),
     "str": pa.string(),
-    "str | None": pa.string(),
     "list[float]": pa.list_(pa.float64()),
     "list[str]": pa.list_(pa.string()),
 }
@@ -196,7 +194,7 @@ def _columns() -> list[tuple[str, pa.DataType]]:
         if one.name == "metrics":
             columns.extend((metric, pa.float64()) for metric in METRICS)
         else:
-            columns.append((one.name, _TYPES[str(one.type)]))
+            columns.append((one.name, _TYPES[str(one.type).removesuffix(" | None")]))
     return columns
 
 

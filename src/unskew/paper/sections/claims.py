@@ -36,8 +36,8 @@ class Claim:
         """The paired difference, None where the results lack one of the two."""
         first = select(results, protocol=PAPER, **self.first)
         second = select(results, protocol=PAPER, **self.second)
-        firsts = {r.key for r in first}
-        groups = grouped([*first, *second], lambda r: "first" if r.key in firsts else "second")
+        firsts = set(map(id, first))
+        groups = grouped([*first, *second], lambda r: "first" if id(r) in firsts else "second")
         if len(groups) < 2 or not groups["first"]:
             return None
         return differences(groups, [("first", "second")], self.value)[0]

@@ -12,6 +12,7 @@ from unskew.paper.runs import DEFAULT_SEVERITY, Result
 from unskew.paper.sections.section import (
     Section,
     Table,
+    against_first,
     comparison_table,
     lambdamart_rows,
     points_table,
@@ -204,11 +205,10 @@ def _best_of(groups: Groups, xs: Sequence[float], metric: str, x_name: str) -> T
     rows: list[list[str]] = []
     header: list[str] = []
     for x in xs:
-        named = {METHOD_NAMES[m]: g for (m, at), g in groups.items() if at == x}
-        pairs = [(OURS, METHOD_NAMES[m]) for m in BASELINES if METHOD_NAMES[m] in named]
-        if OURS not in named or not pairs:
+        named = {METHOD_NAMES[m]: groups[m, x] for m in DRAWN if (m, x) in groups}
+        if OURS not in named or len(named) < 2:
             continue
-        table = comparison_table(named, pairs, (metric,), "")
+        table = against_first(named, (metric,), "")
         header = [x_name, *table.header]
         rows.extend([f"{x:g}", *row] for row in table.rows)
     return Table("Pairwise Debiasing against the others at every point.", header, rows)
