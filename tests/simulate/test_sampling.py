@@ -128,12 +128,17 @@ class TestDeterminism:
         """A simulation that dies leaves no file under the name, nor a partial one."""
         from unskew.simulate import sampling
 
-        def fail(*args, **kwargs):
-            raise RuntimeError("disk on fire")
+        draw = sampling._Simulation.batch
+
+        def fail(simulation, first, count):
+            if first:
+                raise RuntimeError("disk on fire")
+            return draw(simulation, first, count)
 
         monkeypatch.setattr(sampling._Simulation, "batch", fail)
+        options = {"policy": policy, "sessions": 10, "seed": 1, "chunk": 5}
         with pytest.raises(RuntimeError, match="disk on fire"):
-            sample_to_parquet(tmp_path / "c.parquet", data, policy=policy, sessions=10, seed=1)
+            sample_to_parquet(tmp_path / "c.parquet", data, **options)
         assert list(tmp_path.iterdir()) == []
 
 

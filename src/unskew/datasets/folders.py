@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -177,10 +177,7 @@ def _open(
 
 def _find(root: Path, file: str) -> Path | None:
     """The file, plain or gzipped; None if it is there in neither form."""
-    for path in (root / file, root / f"{file}.gz"):
-        if path.is_file():
-            return path
-    return None
+    return next((path for path in (root / file, root / f"{file}.gz") if path.is_file()), None)
 
 
 def _recognise(root: Path, layouts: list[Layout], fold: int) -> Layout:
@@ -189,21 +186,19 @@ def _recognise(root: Path, layouts: list[Layout], fold: int) -> Layout:
     if not with_fold:
         last = max(k for layout in layouts for k in layout.folds)
         raise UsageError(f"fold must lie between 1 and {last} for this dataset, got {fold}")
-    for layout in with_fold:
-        if all(_find(root, file) for file in layout.expected(fold)):
-            return layout
+
+    def missing(layout: Layout) -> list[str]:
+        return [file for file in layout.expected(fold) if not _find(root, file)]
+
     # Of the layouts that miss something, the one that misses least is probably meant.
-    missing = {
-        layout.name: [file for file in layout.expected(fold) if not _find(root, file)]
-        for layout in with_fold
-    }
-    nearest = min(
-        with_fold, key=lambda layout: len(missing[layout.name]) / len(layout.expected(fold))
-    )
-    if len(missing[nearest.name]) < len(nearest.expected(fold)):
+    nearest = min(with_fold, key=lambda one: len(missing(one)) / len(one.expected(fold)))
+    absent = missing(nearest)
+    if not absent:
+        return nearest
+    if len(absent) < len(nearest.expected(fold)):
         raise DataError(
             f"{root} looks like the layout {nearest.name!r}, but fold {fold} misses "
-            f"{', '.join(missing[nearest.name])} (plain or .gz)"
+            f"{', '.join(absent)} (plain or .gz)"
         )
     expected = "; or ".join(", ".join(layout.expected(fold)) for layout in with_fold)
     found = sorted(entry.name for entry in root.iterdir())[:6]
@@ -232,14 +227,10 @@ def _join(pieces: list[LabelledData], n_features: int) -> LabelledData:
     widened = [_widen(piece, n_features) for piece in pieces]
     if len(widened) == 1:
         return widened[0]
-    first = widened[0].features
     values = np.concatenate([piece.features.values for piece in widened])
-    return LabelledData(
-        Features(values, first.names, first.categories),
-        np.concatenate([piece.relevance for piece in widened]),
-        np.concatenate([piece.query for piece in widened]),
-        np.concatenate([piece.doc for piece in widened]),
-    )
+    columns = zip(*((piece.relevance, piece.query, piece.doc) for piece in widened), strict=True)
+    features = Features(values, widened[0].features.names)
+    return LabelledData(features, *(np.concatenate(column) for column in columns))
 
 
 def _widen(data: LabelledData, n_features: int) -> LabelledData:
@@ -249,5 +240,4 @@ def _widen(data: LabelledData, n_features: int) -> LabelledData:
         return data
     values = np.pad(data.features.values, ((0, 0), (0, missing)))
     names = tuple(str(i + 1) for i in range(n_features))
-    names = data.features.names + names[data.features.n_features :]
-    return LabelledData(Features(values, names), data.relevance, data.query, data.doc)
+    return replace(data, features=Features(values, names))

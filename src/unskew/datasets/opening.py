@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -116,12 +116,7 @@ def _file(path: str) -> LabelledData:
 
 
 def _generated(size: GeneratedSize, split: tuple[float, float], seed: int) -> Dataset:
-    data = make_search_dataset(
-        n_queries=size.n_queries,
-        n_features=size.n_features,
-        docs_per_query=size.docs_per_query,
-        seed=seed,
-    )
+    data = make_search_dataset(**asdict(size), seed=seed)
     ends = [0, *(round(share * size.n_queries) for share in split), size.n_queries]
     train, validation, test = (
         data.take_queries(np.arange(first, last)) for first, last in pairwise(ends)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unskew.datasets import make_search_dataset
 from unskew.datasets.tables import features_table
-from unskew.evaluation.evaluation import Evaluation, average_rank, evaluate
+from unskew.evaluation.evaluation import DEFAULT_METRICS, Evaluation, average_rank, evaluate
 from unskew.evaluation.significance import Comparison, compare
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
@@ -31,12 +31,11 @@ from unskew.simulate import (
     true_propensities,
 )
 
-__all__ = ["CLICKS", "DEBIASED", "LABELS", "METRICS", "Story", "tell"]
+__all__ = ["CLICKS", "DEBIASED", "LABELS", "Story", "tell"]
 
 FloatArray = npt.NDArray[np.float64]
 
 CLICKS, DEBIASED, LABELS = "raw clicks", "Pairwise Debiasing", "labels"
-METRICS = ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map")
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,7 @@ def tell(
     rankers = _train(clicks, train, chosen, seed, say)
     say("measuring on unseen queries")
     evaluations = {
-        name: evaluate(ranker.predict(test.features), test, metrics=METRICS)
-        for name, ranker in rankers.items()
+        name: evaluate(ranker.predict(test.features), test) for name, ranker in rankers.items()
     }
     return Story(
         setting=chosen,
@@ -108,7 +106,9 @@ def tell(
         impressions=clicks,
         evaluations=evaluations,
         comparisons=[
-            c for m in METRICS for c in compare(evaluations, metric=m, baseline=CLICKS, seed=seed)
+            c
+            for m in DEFAULT_METRICS
+            for c in compare(evaluations, metric=m, baseline=CLICKS, seed=seed)
         ],
         true_bias=true_propensities(log).relative,
         estimated_bias=rankers[DEBIASED].position_bias_,

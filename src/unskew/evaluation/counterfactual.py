@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,11 +48,13 @@ from unskew.evaluation.metrics import (
     Metric,
     examination,
     parse_metric,
+    quotient,
     rank_queries,
 )
 from unskew.evaluation.significance import Interval
-from unskew.log.counts import count_statistics
+from unskew.log.counts import count_statistics, sums
 from unskew.log.impressions import Impressions
+from unskew.position_bias import PositionBias
 
 __all__ = ["DEFAULT_METRICS", "ESTIMATORS", "Estimate", "Estimator", "evaluate_clicks"]
 
@@ -60,11 +62,6 @@ FloatArray = npt.NDArray[np.float64]
 
 DEFAULT_METRICS = ("dcg@10", "ndcg@10", "click@1")
 N_RESAMPLES = 1_000
-
-
-class _HasBias(Protocol):
-    @property
-    def t_plus(self) -> FloatArray: ...
 
 
 @dataclass(frozen=True)
@@ -121,14 +118,9 @@ def _slots(data: Impressions, curve: FloatArray, clip: float) -> _Slots:
     counts = count_statistics(data)
     page_of = np.repeat(np.arange(len(pages)), np.diff(pages.offsets))
     theta = examination(pages.position, curve)
-    per_document = np.bincount(
-        pages.document, weights=counts.impressions[page_of], minlength=len(data.documents)
-    )
-    per_query = np.bincount(pages.query, weights=counts.impressions, minlength=data.n_queries)
-    seen = per_document[pages.document]
-    inverse_share = np.divide(
-        per_query[pages.query[page_of]], seen, out=np.zeros(len(seen)), where=seen > 0
-    )
+    seen = sums(pages.document, counts.impressions[page_of], len(data.documents))[pages.document]
+    per_query = sums(pages.query, counts.impressions, data.n_queries)
+    inverse_share = quotient(per_query[pages.query[page_of]], seen, otherwise=0.0)
     divisor = np.maximum(theta, clip)
     return _Slots(data, theta, divisor, inverse_share, counts.impressions, counts.clicks, page_of)
 
@@ -142,15 +134,12 @@ def _document_weights(
     sizes = np.bincount(query, minlength=data.n_queries)
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     ranked = rank_queries(score[by_query], offsets, split_ties=False)
-    rank = np.arange(len(query)) - np.repeat(offsets[:-1], sizes) + 1
     assert metric.rank_weight is not None, "parse_metric gives metrics of clicks"  # noqa: S101
-    weight = metric.rank_weight(rank, curve)
+    weight = metric.rank_weight(ranked.rank, curve)
     if cut is not None:
-        weight = np.where(rank <= cut, weight, 0.0)
-    _, group = np.unique(ranked.group_end, return_inverse=True)
-    mean = np.bincount(group, weights=weight) / np.bincount(group)
+        weight = np.where(ranked.rank <= cut, weight, 0.0)
     per_document = np.empty(len(query))
-    per_document[by_query[ranked.order]] = mean[group]
+    per_document[by_query[ranked.order]] = ranked.tied_mean(weight)
     return per_document
 
 
@@ -158,18 +147,13 @@ def _session_values(slots: _Slots, weight: FloatArray, prediction: FloatArray) -
     """The sum z of the module's formula, for every pattern of the log."""
     data, pages, patterns = slots.data, slots.data.pages, slots.data.patterns
     scale = slots.inverse_share * weight[slots.document] / slots.divisor
-    modelled = np.bincount(
-        data.documents.query, weights=weight * prediction, minlength=data.n_queries
-    )
-    expected = np.bincount(
-        slots.page_of,
-        weights=scale * slots.theta * prediction[slots.document],
-        minlength=len(pages),
-    )
+    modelled = sums(data.documents.query, weight * prediction, data.n_queries)
+    unsurprising = scale * slots.theta * prediction[slots.document]
+    expected = sums(slots.page_of, unsurprising, len(pages))
     sizes = np.diff(patterns.offsets)
     entry = np.repeat(pages.offsets[patterns.page], sizes) + patterns.slot
     pattern_of = np.repeat(np.arange(len(patterns)), sizes)
-    clicked = np.bincount(pattern_of, weights=scale[entry], minlength=len(patterns))
+    clicked = sums(pattern_of, scale[entry], len(patterns))
     constant = modelled[pages.query] - expected
     return np.asarray(clicked + constant[patterns.page])
 
@@ -215,16 +199,15 @@ def _ndcg_estimate(
     """The mean over sessions of DCG / best DCG of their query, with a bootstrap over queries."""
     data, document = slots.data, slots.document
     shown = slots.shown[slots.page_of]
-    seen = np.bincount(document, weights=shown, minlength=len(weight))
+    seen = sums(document, shown, len(weight))
     surprise = (slots.clicks - shown * slots.theta * prediction[document]) / slots.divisor
-    summed = np.bincount(document, weights=surprise, minlength=len(weight))
-    attraction = prediction + np.divide(summed, seen, out=np.zeros(len(weight)), where=seen > 0)
-    attraction = np.maximum(attraction, 0.0)
+    summed = sums(document, surprise, len(weight))
+    attraction = np.maximum(prediction + quotient(summed, seen, otherwise=0.0), 0.0)
     query = data.documents.query
-    gained = np.bincount(query, weights=weight * attraction, minlength=data.n_queries)
+    gained = sums(query, weight * attraction, data.n_queries)
     ideal_weight = _document_weights(data, attraction, np.ones(1), METRICS["dcg"], cut)
-    best = np.bincount(query, weights=ideal_weight * attraction, minlength=data.n_queries)
-    sessions = np.bincount(data.pages.query, weights=slots.shown, minlength=data.n_queries)
+    best = sums(query, ideal_weight * attraction, data.n_queries)
+    sessions = sums(data.pages.query, slots.shown, data.n_queries)
     used = np.flatnonzero((best > 0) & (sessions > 0))
     if not len(used):
         raise DataError("no query has a click: NDCG cannot be estimated from this log")
@@ -241,7 +224,7 @@ def _ndcg_estimate(
 def evaluate_clicks(
     data: Impressions,
     score: npt.ArrayLike,
-    bias: _HasBias | npt.ArrayLike,
+    bias: PositionBias | npt.ArrayLike,
     *,
     metrics: Sequence[str] = DEFAULT_METRICS,
     estimator: str = "ips",
@@ -284,9 +267,7 @@ def evaluate_clicks(
     scores = _per_document("score", score, data)
     curve = _curve(bias)
     slots = _slots(data, curve, clip)
-    model = np.zeros(len(data.documents))
-    if chosen.uses_prediction:
-        model = _prediction(prediction, data, slots)
+    model = _prediction(prediction, slots) if chosen.uses_prediction else np.zeros(len(scores))
     rng = np.random.default_rng(seed)
     found: dict[str, Estimate] = {}
     for name, (metric, cut) in zip(metrics, asked, strict=True):
@@ -327,27 +308,27 @@ def _per_document(name: str, values: npt.ArrayLike, data: Impressions) -> FloatA
             f"{name} must have one value for each of the {len(data.documents):,} documents of the "
             f"log, got shape {column.shape}"
         )
-    if not np.isfinite(column).all():
-        bad = int(np.flatnonzero(~np.isfinite(column))[0])
-        raise DataError(f"{name} must be finite: document {bad + 1:,} has {column[bad]}")
+    bad = np.flatnonzero(~np.isfinite(column))
+    if len(bad):
+        raise DataError(f"{name} must be finite: document {bad[0] + 1:,} has {column[bad[0]]}")
     return column
 
 
-def _curve(bias: _HasBias | npt.ArrayLike) -> FloatArray:
-    given = getattr(bias, "t_plus", bias)
-    curve = np.asarray(given, dtype=np.float64)
+def _curve(bias: PositionBias | npt.ArrayLike) -> FloatArray:
+    curve = np.asarray(getattr(bias, "t_plus", bias), dtype=np.float64)
     if curve.ndim != 1 or not len(curve):
         raise UsageError(f"bias must have one value per position, got shape {curve.shape}")
-    if not (np.isfinite(curve).all() and (curve > 0).all()):
-        wrong = int(np.flatnonzero(~(np.isfinite(curve) & (curve > 0)))[0])
+    wrong = np.flatnonzero(~(np.isfinite(curve) & (curve > 0)))
+    if len(wrong):
+        at = wrong[0]
         raise UsageError(
-            f"propensities must be above 0 and finite: position {wrong + 1} has {curve[wrong]}"
+            f"propensities must be above 0 and finite: position {at + 1} has {curve[at]}"
         )
     return curve
 
 
-def _prediction(prediction: npt.ArrayLike | None, data: Impressions, slots: _Slots) -> FloatArray:
+def _prediction(prediction: npt.ArrayLike | None, slots: _Slots) -> FloatArray:
     if prediction is not None:
-        return _per_document("prediction", prediction, data)
+        return _per_document("prediction", prediction, slots.data)
     examined = float(slots.shown[slots.page_of] @ slots.theta)
-    return np.full(len(data.documents), float(slots.clicks.sum()) / examined)
+    return np.full(len(slots.data.documents), float(slots.clicks.sum()) / examined)

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import DataError, UsageError
-from unskew.evaluation.metrics import parse_metric, rank_queries
+from unskew.evaluation.metrics import Metric, parse_metric, quotient, rank_queries
 from unskew.evaluation.significance import Interval, bootstrap_interval
+from unskew.log.counts import sums
 from unskew.log.labelled import LabelledData
 
 __all__ = ["DEFAULT_METRICS", "Evaluation", "average_rank", "evaluate"]
@@ -104,13 +105,13 @@ def _groups(query: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp
     return values[by_appearance], rows, offsets
 
 
-def _check_relevance(relevance: FloatArray, names: Sequence[str], max_grade: int) -> None:
+def _check_relevance(relevance: FloatArray, metrics: Sequence[Metric], max_grade: int) -> None:
     negative = np.flatnonzero(relevance < 0)
     if len(negative):
         row = negative[0]
         raise DataError(f"relevance must be 0 or higher: row {row + 1:,} has {relevance[row]:g}")
     high = np.flatnonzero(relevance > max_grade)
-    if len(high) and any(parse_metric(name)[0].bounded_grades for name in names):
+    if len(high) and any(metric.bounded_grades for metric in metrics):
         raise DataError(
             f"relevance must be at most max_grade={max_grade} for ERR: row {high[0] + 1:,} has "
             f"{relevance[high[0]]:g}; pass the scale's maximum as max_grade"
@@ -163,14 +164,14 @@ def evaluate(
     if query is None:
         raise UsageError("query is missing: give the query of each row")
     _check_options(metrics, ties, empty, relevant_from)
+    asked = {name: parse_metric(name) for name in metrics}
     queries, rows, offsets = _groups(query)
     scores = _column("score", score, len(rows))[rows]
     grades = _column("relevance", relevance, len(rows))
-    _check_relevance(grades, metrics, max_grade)
+    _check_relevance(grades, [metric for metric, _ in asked.values()], max_grade)
     ranked = rank_queries(scores, offsets, split_ties=ties == "stable")
     per_query = {}
-    for name in metrics:
-        metric, cut = parse_metric(name)
+    for name, (metric, cut) in asked.items():
         value = metric.per_query(
             grades[rows], ranked, k=cut, relevant_from=relevant_from, max_grade=max_grade
         )
@@ -183,8 +184,6 @@ def evaluate(
 def _check_options(metrics: Sequence[str], ties: str, empty: Any, relevant_from: float) -> None:
     if isinstance(metrics, str) or not metrics:
         raise UsageError(f"metrics must be a list of names such as ['ndcg@10'], got {metrics!r}")
-    for name in metrics:
-        parse_metric(name)
     if ties not in TIES:
         raise UsageError(f"ties must be one of {TIES}, got {ties!r}")
     if isinstance(empty, bool) or empty not in ("skip", 0, 1):
@@ -206,15 +205,8 @@ def average_rank(score: npt.ArrayLike, position: npt.ArrayLike, query: npt.Array
     if len(wrong):
         raise DataError(f"position must be a whole number from 1, got {place[wrong[0]]:g}")
     ranked = rank_queries(scores, offsets, split_ties=False)
-    start = np.repeat(offsets[:-1], np.diff(offsets))
-    # The group of a place ends at group_end; its first place is the first with the same end.
-    _, first, group = np.unique(ranked.group_end, return_index=True, return_inverse=True)
-    mean_rank = (first[group] + ranked.group_end - 1) / 2.0 - start + 1.0
     rank = np.empty(len(rows))
-    rank[ranked.order] = mean_rank
+    rank[ranked.order] = ranked.tied_mean(ranked.rank)
     index = place.astype(np.int64)
-    totals = np.bincount(index, weights=rank)[1:]
-    counts = np.bincount(index)[1:]
-    means = np.full(len(totals), np.nan)
-    np.divide(totals, counts, out=means, where=counts > 0)
-    return means
+    n = int(index.max()) + 1
+    return quotient(sums(index, rank, n)[1:], np.bincount(index)[1:])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy.typing as npt
 from numba import njit, prange
 
 from unskew.errors import UsageError
+from unskew.log.counts import sums
 from unskew.log.grades import discount, gain
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "RankedQueries",
     "examination",
     "parse_metric",
+    "quotient",
     "rank_queries",
 ]
 
@@ -40,129 +43,92 @@ NO_CUT = np.iinfo(np.int64).max
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _sort_queries(score, offsets, order, group_end, split_ties):  # type: ignore[no-untyped-def]
-    """Sort each query's rows by descending score; mark where each place's tie group ends."""
+def _sort_queries(score, offsets, order):  # type: ignore[no-untyped-def]
+    """Sort each query's rows by descending score; equal scores keep the order of the rows."""
     for q in prange(len(offsets) - 1):
         start, end = offsets[q], offsets[q + 1]
-        by_score = np.argsort(-score[start:end], kind="mergesort")
-        for place in range(end - start):
-            order[start + place] = start + by_score[place]
-        until = end
-        for place in range(end - 1, start - 1, -1):
-            last = place == end - 1
-            if split_ties or (not last and score[order[place]] != score[order[place + 1]]):
-                until = place + 1
-            group_end[place] = until
+        order[start:end] = start + np.argsort(-score[start:end], kind="mergesort")
 
 
-@njit(cache=True, nogil=True)
-def _ndcg(value, order, group_end, offsets, k, out):  # type: ignore[no-untyped-def]
+@dataclass(frozen=True, eq=False)
+class RankedQueries:
+    """Rows in the order of their score, query by query.
+
+    ``order[p]`` is the row at place ``p``; places of query ``q`` are ``offsets[q]:offsets[q + 1]``,
+    and those of tie group ``g``, counted through all queries, are ``ties[g]:ties[g + 1]``.
+    """
+
+    offsets: IntArray
+    order: IntArray
+    ties: IntArray
+
+    @cached_property
+    def query(self) -> IntArray:
+        """The query of each place."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @cached_property
+    def rank(self) -> IntArray:
+        """The rank of each place in its query, from 1."""
+        return np.arange(len(self.order)) - self.offsets[self.query] + 1
+
+    @cached_property
+    def group(self) -> IntArray:
+        """The tie group of each place."""
+        return np.repeat(np.arange(len(self.ties) - 1), np.diff(self.ties))
+
+    def tied_mean(self, values: npt.NDArray[Any]) -> FloatArray:
+        """The mean of the values, one per place, over the tie group of each place."""
+        mean = np.bincount(self.group, weights=values) / np.diff(self.ties)
+        return np.asarray(mean[self.group])
+
+    def total(self, values: npt.NDArray[Any], k: int = NO_CUT) -> FloatArray:
+        """The sum of the values, one per place, over the first k places of each query."""
+        return sums(self.query, np.where(self.rank <= k, values, 0.0), len(self.offsets) - 1)
+
+
+def rank_queries(score: FloatArray, offsets: IntArray, *, split_ties: bool) -> RankedQueries:
+    """Sort the rows of each query by descending score; ``split_ties`` makes ties keep row order."""
+    order = np.empty(len(score), dtype=np.int64)
+    _sort_queries(score, offsets, order)
+    first = np.append(True, score[order[1:]] != score[order[:-1]]) | split_ties
+    first[offsets[:-1]] = True
+    return RankedQueries(offsets, order, np.append(np.flatnonzero(first), len(score)))
+
+
+def quotient(part: FloatArray, whole: npt.NDArray[Any], *, otherwise: float = np.nan) -> FloatArray:
+    """The part divided by the whole, or another value where the whole is not above 0."""
+    return np.asarray(np.divide(part, whole, out=np.full(len(whole), otherwise), where=whole > 0))
+
+
+def _ndcg(value: FloatArray, ranked: RankedQueries, k: int) -> FloatArray:
     """DCG@k / ideal DCG@k; a tied row has the mean gain of its group at each place of the group."""
-    for q in range(len(offsets) - 1):
-        start, end = offsets[q], offsets[q + 1]
-        best = np.sort(value[start:end])[::-1]
-        ideal = 0.0
-        for place in range(min(k, end - start)):
-            ideal += best[place] / np.log2(place + 2.0)
-        if ideal == 0.0:
-            out[q] = np.nan
-            continue
-        total = 0.0
-        place = start
-        while place < end and place - start < k:
-            until = group_end[place]
-            mean = 0.0
-            for p in range(place, until):
-                mean += value[order[p]]
-            mean /= until - place
-            for p in range(place, min(until, start + min(k, end - start))):
-                total += mean / np.log2(p - start + 2.0)
-            place = until
-        out[q] = total / ideal
+    ideal = value[rank_queries(value, ranked.offsets, split_ties=True).order]
+    discounting = np.log2(ranked.rank + 1.0)
+    gained = ranked.tied_mean(value[ranked.order])
+    return quotient(ranked.total(gained / discounting, k), ranked.total(ideal / discounting, k))
 
 
-@njit(cache=True, nogil=True)
-def _relevant_between(value, order, first, last):  # type: ignore[no-untyped-def]
-    count = 0
-    for p in range(first, last):
-        if value[order[p]] > 0.0:
-            count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _average_precision(value, order, group_end, offsets, k, out):  # type: ignore[no-untyped-def]
+def _average_precision(value: FloatArray, ranked: RankedQueries, k: int) -> FloatArray:
     """Mean over relevant rows of the precision at their rank; rows below k count as not found.
 
     In a tie group of m rows, R of them relevant, behind r0 rows with R0 relevant: place i holds a
     relevant row with probability R/m, and then R0 + 1 + (i-1)(R-1)/(m-1) relevant rows stand at or
     above it in expectation.
     """
-    for q in range(len(offsets) - 1):
-        start, end = offsets[q], offsets[q + 1]
-        relevant = _relevant_between(value, order, start, end)
-        if relevant == 0:
-            out[q] = np.nan
-            continue
-        total = 0.0
-        before = 0
-        place = start
-        while place < end and place - start < k:
-            until = group_end[place]
-            size = until - place
-            found = _relevant_between(value, order, place, until)
-            for i in range(size):
-                rank = place - start + i + 1
-                if found == 0 or rank > k:
-                    break
-                above = before + 1.0
-                if size > 1:
-                    above += i * (found - 1.0) / (size - 1.0)
-                total += found / size * above / rank
-            before += found
-            place = until
-        out[q] = total / relevant
+    relevant = value[ranked.order]
+    so_far = np.concatenate(([0.0], np.cumsum(relevant)))
+    begin = ranked.ties[ranked.group]
+    size = np.diff(ranked.ties)[ranked.group]
+    found = so_far[begin + size] - so_far[begin]
+    nth = np.arange(len(relevant)) - begin
+    above = so_far[begin] - so_far[ranked.offsets[ranked.query]] + 1.0
+    above += nth * (found - 1.0) / np.maximum(size - 1.0, 1.0)
+    return quotient(ranked.total(found / size * above / ranked.rank, k), ranked.total(relevant))
 
 
 @njit(cache=True, nogil=True)
-def _reciprocal_rank(value, order, group_end, offsets, k, out):  # type: ignore[no-untyped-def]
-    """1 / rank of the first relevant row, 0 if that is below k.
-
-    In the first tie group with relevant rows (R of m), the first one stands at place i with the
-    probability that i-1 draws without replacement miss and the next one hits.
-    """
-    for q in range(len(offsets) - 1):
-        start, end = offsets[q], offsets[q + 1]
-        out[q] = np.nan
-        place = start
-        while place < end:
-            until = group_end[place]
-            found = _relevant_between(value, order, place, until)
-            if found == 0:
-                place = until
-                continue
-            size = until - place
-            total = 0.0
-            missed = 1.0
-            for i in range(size - found + 1):
-                rank = place - start + i + 1
-                if rank > k:
-                    break
-                hit = found / (size - i)
-                total += missed * hit / rank
-                missed *= 1.0 - hit
-            out[q] = total
-            break
-
-
-@njit(cache=True, nogil=True)
-def _expected_reciprocal_rank(value, order, group_end, offsets, k, out):  # type: ignore[no-untyped-def]
-    """Sum over ranks of  P(the user is satisfied there and not before) / rank.
-
-    ``value`` is the probability R that a row satisfies. Inside a tie group the expectation of the
-    product of i of the factors 1 - R, over random subsets, is an elementary symmetric mean:
-    ``missed[i]``, built row by row.
-    """
+def _cascade(value, offsets, group_end, k, out):  # type: ignore[no-untyped-def]
     for q in range(len(offsets) - 1):
         start, end = offsets[q], offsets[q + 1]
         if not np.any(value[start:end] > 0.0):
@@ -171,66 +137,41 @@ def _expected_reciprocal_rank(value, order, group_end, offsets, k, out):  # type
         total = 0.0
         unsatisfied = 1.0
         place = start
-        while place < end and place - start < k:
-            until = group_end[place]
-            size = until - place
-            missed = np.zeros(size + 1)
+        while place < end and place - start < k and unsatisfied > 0.0:
+            size = group_end[place] - place
+            reached = min(size, k - (place - start))
+            missed = np.zeros(reached + 1)
             missed[0] = 1.0
             for m in range(1, size + 1):
-                miss = 1.0 - value[order[place + m - 1]]
-                for i in range(m, 0, -1):
+                miss = 1.0 - value[place + m - 1]
+                for i in range(min(m, reached), 0, -1):
                     missed[i] = missed[i] * (m - i) / m + missed[i - 1] * miss * i / m
-            for i in range(size):
-                rank = place - start + i + 1
-                if rank > k:
-                    break
-                total += unsatisfied * (missed[i] - missed[i + 1]) / rank
-            unsatisfied *= missed[size]
-            place = until
+            for i in range(reached):
+                total += unsatisfied * (missed[i] - missed[i + 1]) / (place - start + i + 1)
+            unsatisfied *= missed[reached]
+            place += size
         out[q] = total
 
 
-@njit(cache=True, nogil=True)
-def _precision(value, order, group_end, offsets, k, out):  # type: ignore[no-untyped-def]
-    """Relevant rows among the first k, divided by k: places a short list lacks are not relevant."""
-    for q in range(len(offsets) - 1):
-        start, end = offsets[q], offsets[q + 1]
-        if _relevant_between(value, order, start, end) == 0:
-            out[q] = np.nan
-            continue
-        total = 0.0
-        place = start
-        while place < end and place - start < k:
-            until = group_end[place]
-            found = _relevant_between(value, order, place, until)
-            shown = min(until - start, k) - (place - start)
-            total += found * shown / (until - place)
-            place = until
-        out[q] = total / min(k, end - start) if k == NO_CUT else total / k
+def _reciprocal_rank(value: FloatArray, ranked: RankedQueries, k: int) -> FloatArray:
+    """Sum over ranks of  P(the user is satisfied there and not before) / rank.
 
-
-@dataclass(frozen=True, eq=False)
-class RankedQueries:
-    """Rows in the order of their score, query by query.
-
-    ``order[p]`` is the row at place ``p``; places of query ``q`` are ``offsets[q]:offsets[q + 1]``,
-    and ``group_end[p]`` is the first place behind the tie group of place ``p``.
+    ``value`` is the probability R that a row satisfies; where it is 0 or 1 this is the reciprocal
+    rank of the first row with 1. Inside a tie group the expectation of the product of i of the
+    factors 1 - R, over random subsets, is an elementary symmetric mean: ``missed[i]``, built row by
+    row.
     """
-
-    offsets: IntArray
-    order: IntArray
-    group_end: IntArray
-
-
-def rank_queries(score: FloatArray, offsets: IntArray, *, split_ties: bool) -> RankedQueries:
-    """Sort the rows of each query by descending score; ``split_ties`` makes ties keep row order."""
-    order = np.empty(len(score), dtype=np.int64)
-    group_end = np.empty(len(score), dtype=np.int64)
-    _sort_queries(score, offsets, order, group_end, split_ties)
-    return RankedQueries(offsets, order, group_end)
+    out = np.empty(len(ranked.offsets) - 1)
+    _cascade(value[ranked.order], ranked.offsets, ranked.ties[1:][ranked.group], k, out)
+    return out
 
 
-Kernel = Callable[[FloatArray, IntArray, IntArray, IntArray, int, FloatArray], None]
+def _precision(value: FloatArray, ranked: RankedQueries, k: int) -> FloatArray:
+    """Relevant rows among the first k, divided by k: places a short list lacks are not relevant."""
+    found = ranked.total(ranked.tied_mean(value[ranked.order]), k) / k
+    return np.where(ranked.total(value[ranked.order]) > 0, found, np.nan)
+
+
 Values = Callable[[FloatArray, float, int], FloatArray]
 
 
@@ -295,10 +236,8 @@ class Metric:
         """The metric of each query on labels; NaN where the query has no relevant row."""
         assert self.values is not None, "parse_metric gives metrics of labels"  # noqa: S101
         value = self.values(relevance, relevant_from, max_grade)
-        out = np.empty(len(ranked.offsets) - 1)
-        cut = NO_CUT if k is None else k
-        self.kernel(value, ranked.order, ranked.group_end, ranked.offsets, cut, out)
-        return out
+        found: FloatArray = self.kernel(value, ranked, NO_CUT if k is None else k)
+        return found
 
 
 METRICS: dict[str, Metric] = {
@@ -310,9 +249,7 @@ METRICS: dict[str, Metric] = {
     "ndcg-linear": Metric("normalised DCG, gain = grade", _linear, _ndcg),
     "map": Metric("mean average precision", _binary, _average_precision),
     "mrr": Metric("mean reciprocal rank", _binary, _reciprocal_rank),
-    "err": Metric(
-        "expected reciprocal rank", _satisfaction, _expected_reciprocal_rank, bounded_grades=True
-    ),
+    "err": Metric("expected reciprocal rank", _satisfaction, _reciprocal_rank, bounded_grades=True),
     "precision": Metric("share of relevant rows", _binary, _precision, needs_cut=True),
     "click": Metric("clicks of the first results", needs_cut=True, rank_weight=examination),
 }  # fmt: skip

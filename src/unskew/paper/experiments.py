@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from types import MappingProxyType
 
 from unskew.errors import UsageError
 from unskew.paper.peers import PEERS
@@ -25,17 +24,15 @@ __all__ = [
 
 # The treatments of clicks, those of the paper's table first and in its order. Beyond the paper: one
 # side of Pairwise Debiasing, the true propensities, and Pairwise Debiasing with the other rankers.
-COMPARED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "lambdamart": (
-            "labels", "pairwise", "regression-em", "randomization", "clicks", "clicked", "oracle",
-        ),
-        "dnn": (
-            "labels", "dual-learning", "regression-em", "randomization", "clicks", "pairwise",
-        ),
-        "ranksvm": ("labels", "regression-em", "randomization", "clicks", "pairwise"),
-    }
-)  # fmt: skip
+COMPARED: Mapping[str, tuple[str, ...]] = {
+    "lambdamart": (
+        "labels", "pairwise", "regression-em", "randomization", "clicks", "clicked", "oracle",
+    ),
+    "dnn": (
+        "labels", "dual-learning", "regression-em", "randomization", "clicks", "pairwise",
+    ),
+    "ranksvm": ("labels", "regression-em", "randomization", "clicks", "pairwise"),
+}  # fmt: skip
 
 # The ranker and method that all others are compared with.
 OURS = ("lambdamart", "pairwise")
@@ -80,14 +77,6 @@ def _table(profile: Profile, coordinates: Coordinates) -> list[Run]:
     return runs
 
 
-def _reranking(profile: Profile, coordinates: Coordinates) -> list[Run]:
-    return _drawn(coordinates, [DEFAULT_CLICKS])
-
-
-def _bias(profile: Profile, coordinates: Coordinates) -> list[Run]:
-    return _drawn(coordinates, [DEFAULT_CLICKS], ESTIMATING)
-
-
 def _generalisation(profile: Profile, coordinates: Coordinates) -> list[Run]:
     clicks = [Clicks(model, severity) for model, severity in DEFAULT_SEVERITY.items()]
     exponents = product(coordinates, clicks, profile.p_values)
@@ -101,14 +90,6 @@ def _degree(profile: Profile, coordinates: Coordinates) -> list[Run]:
     return _drawn(coordinates, thetas + [Clicks("cascade", beta) for beta in profile.betas])
 
 
-def _amount(profile: Profile, coordinates: Coordinates) -> list[Run]:
-    return _drawn(coordinates, [Clicks(share=share) for share in profile.shares])
-
-
-def _logging(profile: Profile, coordinates: Coordinates) -> list[Run]:
-    return _drawn(coordinates, [Clicks(lists=lists) for lists in profile.lists])
-
-
 def _peers(profile: Profile, coordinates: Coordinates) -> list[Run]:
     clicks = Clicks(share=profile.peer_share)
     theirs = [_run(at, "own", clicks, ranker=peer) for at, peer in product(coordinates, PEERS)]
@@ -116,18 +97,16 @@ def _peers(profile: Profile, coordinates: Coordinates) -> list[Run]:
 
 
 # The table and the figures, by name.
-EXPERIMENTS: Mapping[str, Runs] = MappingProxyType(
-    {
-        "table": _table,
-        "reranking": _reranking,
-        "bias": _bias,
-        "generalisation": _generalisation,
-        "degree": _degree,
-        "amount": _amount,
-        "logging": _logging,
-        "peers": _peers,
-    }
-)
+EXPERIMENTS: Mapping[str, Runs] = {
+    "table": _table,
+    "reranking": lambda profile, at: _drawn(at, [DEFAULT_CLICKS]),
+    "bias": lambda profile, at: _drawn(at, [DEFAULT_CLICKS], ESTIMATING),
+    "generalisation": _generalisation,
+    "degree": _degree,
+    "amount": lambda profile, at: _drawn(at, [Clicks(share=one) for one in profile.shares]),
+    "logging": lambda profile, at: _drawn(at, [Clicks(lists=one) for one in profile.lists]),
+    "peers": _peers,
+}
 
 FIGURES = tuple(name for name in EXPERIMENTS if name != "table")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew.log.impressions import Impressions
+from unskew.log.impressions import Impressions, ragged_entries
 
 __all__ = ["PEERS", "PeerSettings", "Predict", "SessionRows"]
 
@@ -38,17 +38,12 @@ class SessionRows:
         patterns, pages = data.patterns, data.pages
         clicked = np.diff(patterns.offsets) > 0
         pattern = np.repeat(np.flatnonzero(clicked), patterns.count[clicked])
-        size = np.diff(pages.offsets)[patterns.page[pattern]]
-        first_row = np.cumsum(size) - size
-        slot = np.arange(int(size.sum())) - np.repeat(first_row, size)
-        place = np.repeat(pages.offsets[patterns.page[pattern]], size) + slot
+        offsets, place = ragged_entries(pages.offsets, patterns.page[pattern])
+        of_session, clicks = ragged_entries(patterns.offsets, pattern)
         click = np.zeros(len(place), dtype=np.int64)
-        n_clicks = np.diff(patterns.offsets)[pattern]
-        nth = np.arange(int(n_clicks.sum())) - np.repeat(np.cumsum(n_clicks) - n_clicks, n_clicks)
-        which = np.repeat(patterns.offsets[pattern], n_clicks) + nth
-        click[np.repeat(first_row, n_clicks) + patterns.slot[which]] = 1
+        click[np.repeat(offsets[:-1], np.diff(of_session)) + patterns.slot[clicks]] = 1
         values = data.features.values[pages.document[place]]
-        return cls(values, click, pages.position[place].astype(np.int64), size)
+        return cls(values, click, pages.position[place].astype(np.int64), np.diff(offsets))
 
 
 @dataclass(frozen=True)

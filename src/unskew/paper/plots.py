@@ -12,7 +12,7 @@ from unskew.errors import MissingDependencyError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Line", "Panel", "Plot", "save_plot"]
+__all__ = ["Line", "Panel", "save_plot"]
 
 PANEL_WIDTH, PANEL_HEIGHT = 4.6, 3.5
 ALONE = 7.2  # the width of a panel without neighbours
@@ -53,30 +53,22 @@ class Panel:
     x_ticks: dict[float, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Plot:
-    """A figure: panels in rows of ``columns``, one legend below."""
-
-    panels: list[Panel]
-    columns: int = 2
-
-
-def save_plot(plot: Plot, png: Path, svg: Path) -> None:
-    """Draw a figure into both files."""
+def save_plot(panels: Sequence[Panel], png: Path, svg: Path) -> None:
+    """Draw a figure into both files: panels in rows of two, one legend below."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise MissingDependencyError("Matplotlib", "paper", "drawing a figure") from error
-    columns = min(plot.columns, len(plot.panels))
-    rows = -(-len(plot.panels) // columns)
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
     with mpl.rc_context(_SETTINGS):
         width = PANEL_WIDTH * columns if columns > 1 else ALONE
         figure = Figure(figsize=(width, PANEL_HEIGHT * rows + 0.6), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False)
-        for panel, ax in zip(plot.panels, axes.flat, strict=False):
+        for panel, ax in zip(panels, axes.flat, strict=False):
             _draw(panel, ax)
-        for unused in axes.flat[len(plot.panels) :]:
+        for unused in axes.flat[len(panels) :]:
             unused.set_visible(False)
         handles: dict[str, Any] = {}
         for ax in axes.flat:

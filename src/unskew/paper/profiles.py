@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from types import MappingProxyType
 from typing import Any
 
 from unskew.datasets.opening import GeneratedSize
@@ -59,45 +58,35 @@ class Profile:
     patience: int = 50
 
 
-PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {
-        profile.name: profile
-        for profile in (
-            Profile(
-                "quick",
-                "two seeds, coarse figures: minutes",
-                seeds=2,
-                thetas=(0.0, 1.0, 2.0),
-                betas=(0.2, 0.5, 1.0),
-                shares=(0.2, 0.6, 1.0),
-                generated=GeneratedSize(1_500, 40),
-            ),
-            Profile(
-                "full",
-                "five seeds, so all of five folds: up to an hour",
-                seeds=5,
-                generated=GeneratedSize(6_400, 40),
-            ),
-            Profile(
-                "yahoo",
-                "the paper's own size, for Yahoo's data or generated data like it: days",
-                seeds=5,
-                generated=GeneratedSize(29_921, 700, 23.8),
-            ),
-        )
-    }
-)
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile(
+            "quick",
+            "two seeds, coarse figures: minutes",
+            seeds=2,
+            thetas=(0.0, 1.0, 2.0),
+            betas=(0.2, 0.5, 1.0),
+            shares=(0.2, 0.6, 1.0),
+            generated=GeneratedSize(1_500, 40),
+        ),
+        Profile(
+            "full",
+            "five seeds, so all of five folds: up to an hour",
+            seeds=5,
+            generated=GeneratedSize(6_400, 40),
+        ),
+        Profile(
+            "yahoo",
+            "the paper's own size, for Yahoo's data or generated data like it: days",
+            seeds=5,
+            generated=GeneratedSize(29_921, 700, 23.8),
+        ),
+    )
+}
 
 # The treatments whose bias has an exponent p.
 LEARNED = tuple(name for name, method in METHODS.items() if any(method.sides))
-
-# Everything that is not named here has its default, which for trees and network is the paper's. With
-# a bias that does not settle RankSVM does not stop alternating: it gets five rounds.
-_PAPER: Mapping[str, Mapping[str, Any]] = {
-    "lambdamart": {"p": 0.0},
-    "dnn": {"p": 0.0},
-    "ranksvm": {"p": 0.0, "C": 200.0, "max_rounds": 5},
-}
 
 # What validation clicks choose among; they also end the growing of trees. The first is the paper's.
 _CHOICES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
@@ -113,12 +102,14 @@ _CHOICES_OF_P: Mapping[str, tuple[float, ...]] = {
 
 def paper_settings(ranker: str, profile: Profile) -> dict[str, Any]:
     """The ranker as the paper has it."""
-    length = {
+    # Everything that is not named here has its default, which for trees and network is the paper's.
+    # With a bias that does not settle RankSVM does not stop alternating: it gets five rounds.
+    own: dict[str, dict[str, Any]] = {
         "lambdamart": {"n_estimators": profile.trees},
         "dnn": {"n_epochs": profile.epochs},
-        "ranksvm": {},
+        "ranksvm": {"C": 200.0, "max_rounds": 5},
     }
-    return {**_PAPER[ranker], **length[ranker]}
+    return {"p": 0.0, **own[ranker]}
 
 
 def candidates(ranker: str, method: str, profile: Profile) -> list[dict[str, Any]]:

@@ -80,16 +80,11 @@ def _html(title: str, lead: str, sections: dict[str, Section], folder: Path) -> 
     for name, section in sections.items():
         html = ""
         if section.plot is not None:
-            html += _picture(folder / f"{name}.svg", section.caption)
+            # The figure stands inside the page, which so stays one file.
+            text = (folder / f"{name}.svg").read_text(encoding="utf-8")
+            html += figure(text[text.index("<svg") :], section.caption)
         html += "".join(paragraph(text) for text in section.paragraphs)
         for one in section.tables:
             html += paragraph(one.caption) + table(one.header, one.rows)
         found.append(PageSection(section.title, html))
     return page(title, lead, found, wide=True)
-
-
-def _picture(svg: Path, caption: str) -> str:
-    """The figure inside the page, which so stays one file."""
-    text = svg.read_text(encoding="utf-8")
-    drawing = text[text.index("<svg") :]
-    return figure(drawing, caption)

@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import astuple, replace
 from importlib.util import find_spec
 from itertools import chain, groupby
 from multiprocessing import active_children, get_context
@@ -154,10 +154,8 @@ def _tasks(runs: Sequence[Run]) -> list[list[Run]]:
     """World by world; the runs for which a bias is estimated first stay together and share it."""
 
     def place(run: Run) -> tuple[object, ...]:
-        clicks = run.clicks
-        world = (run.seed, run.fold, clicks.model, clicks.severity, clicks.share, clicks.lists)
         alone = () if run.method in ESTIMATED else (run.ranker, run.protocol, str(run.p))
-        return (*world, run.method, *alone)
+        return (run.seed, run.fold, *astuple(run.clicks), run.method, *alone)
 
     return [list(group) for _, group in groupby(sorted(runs, key=place), key=place)]
 

@@ -66,12 +66,8 @@ class Clicks:
 
     def columns(self) -> dict[str, Any]:
         """What the rows of results call these."""
-        return {
-            "click_model": self.model,
-            "severity": self.severity,
-            "share": self.share,
-            "lists": self.lists,
-        }
+        about = asdict(self)
+        return {"click_model": about.pop("model"), **about}
 
 
 DEFAULT_CLICKS = Clicks()
@@ -116,16 +112,9 @@ class Study:
     @property
     def name(self) -> str:
         """Everything that the results of all runs depend on, as text."""
-        profile = self.profile
-        about = {
-            "data": self.source.name,
-            "sessions": profile.sessions,
-            "trees": profile.trees,
-            "epochs": profile.epochs,
-            "patience": profile.patience,
-            "version": __version__,
-        }
-        return json.dumps(about)
+        sizes = ("sessions", "trees", "epochs", "patience")
+        about = {name: getattr(self.profile, name) for name in sizes}
+        return json.dumps({"data": self.source.name, **about, "version": __version__})
 
     def key(self, run: Run) -> str:
         """What decides the result of a run within the study, as text: equal keys, equal results."""
@@ -192,9 +181,7 @@ class Result:
 _TYPES = {
     "int": pa.int64(),
     "float": pa.float64(),
-    "float | None": pa.float64(),
     "str": pa.string(),
-    "str | None": pa.string(),
     "list[float]": pa.list_(pa.float64()),
     "list[str]": pa.list_(pa.string()),
 }
@@ -207,7 +194,7 @@ def _columns() -> list[tuple[str, pa.DataType]]:
         if one.name == "metrics":
             columns.extend((metric, pa.float64()) for metric in METRICS)
         else:
-            columns.append((one.name, _TYPES[str(one.type)]))
+            columns.append((one.name, _TYPES[str(one.type).removesuffix(" | None")]))
     return columns
 
 
@@ -231,23 +218,15 @@ def read_results(folder: Path) -> list[Result]:
             f"{path} has no column {missing[0]!r}: it is not a file of results of this version; give "
             "another folder with --out"
         )
-    return [_result(row) for row in table.select(SCHEMA.names).to_pylist()]
-
-
-def _result(row: dict[str, Any]) -> Result:
-    metrics = {name: row.pop(name) for name in METRICS}
-    return Result(metrics=metrics, **row)
+    rows = table.select(SCHEMA.names).to_pylist()
+    return [Result(metrics={name: row.pop(name) for name in METRICS}, **row) for row in rows]
 
 
 def save_results(folder: Path, results: Iterable[Result]) -> None:
     """Add results to the folder's file; one with the same key is replaced."""
     kept = {result.key: result for result in read_results(folder)}
     kept |= {result.key: result for result in results}
-    table = pa.Table.from_pylist([_row(result) for result in kept.values()], schema=SCHEMA)
+    rows = [vars(result) | result.metrics for result in kept.values()]
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
     folder.mkdir(parents=True, exist_ok=True)
     replace_file(folder / FILE, lambda path: pq.write_table(table, path, compression="zstd"))
-
-
-def _row(result: Result) -> dict[str, Any]:
-    row = {one.name: getattr(result, one.name) for one in fields(Result) if one.name != "metrics"}
-    return row | result.metrics

@@ -6,7 +6,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -100,8 +100,7 @@ def _fitted(
     if run.method in METHODS and run.ranker in METHODS[run.method].learned_by:
         debias = run.method
     elif run.method not in ("labels", "clicks"):
-        estimated = world.bias(run.method)
-        debias, bias_seconds = estimated.bias, estimated.seconds
+        debias, bias_seconds = world.bias(run.method)
     ranker = RANKERS[run.ranker].load()(
         debias=debias, random_state=run.seed, n_jobs=study.threads, verbose=0, **settings
     )
@@ -137,14 +136,7 @@ def _chosen(study: Study, run: Run, world: World) -> _Trained:
         trained.append(found)
         tried.append({"settings": settings, "validation": value, "seconds": found.seconds})
     best = trained[int(np.argmax([one["validation"] for one in tried]))]
-    return _Trained(
-        best.predict,
-        best.bias,
-        best.settings,
-        sum(one.seconds for one in trained),
-        best.bias_seconds,
-        tried,
-    )
+    return replace(best, seconds=sum(one.seconds for one in trained), tried=tried)
 
 
 def _validated(world: World, trained: _Trained, yardstick: PositionBias | None) -> float:

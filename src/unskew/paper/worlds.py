@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +33,6 @@ from unskew.simulate import (
 __all__ = [
     "ESTIMATED",
     "LISTS",
-    "Timed",
     "World",
     "world_of",
 ]
@@ -47,16 +44,12 @@ SEVERITY = {"pbm": "theta", "cascade": "beta"}
 
 # Who makes the lists: chance (once for each query), a Ranking SVM that learned from one per cent of
 # the labelled queries (the paper's) or from all of them, or the grades themselves.
-LISTS: Mapping[str, Callable[[LabelledData, LabelledData, int], LoggingPolicy]] = MappingProxyType(
-    {
-        "random": lambda data, train, seed: score_policy(data, np.zeros(len(data)), seed=seed),
-        "weak": lambda data, train, seed: rank_svm_policy(data, train=train, share=0.01, seed=seed),
-        "strong": lambda data, train, seed: rank_svm_policy(
-            data, train=train, share=1.0, seed=seed
-        ),
-        "ideal": lambda data, train, seed: score_policy(data, data.relevance, seed=seed),
-    }
-)
+LISTS: Mapping[str, Callable[[LabelledData, LabelledData, int], LoggingPolicy]] = {
+    "random": lambda data, train, seed: score_policy(data, np.zeros(len(data)), seed=seed),
+    "weak": lambda data, train, seed: rank_svm_policy(data, train=train, share=0.01, seed=seed),
+    "strong": lambda data, train, seed: rank_svm_policy(data, train=train, share=1.0, seed=seed),
+    "ideal": lambda data, train, seed: score_policy(data, data.relevance, seed=seed),
+}
 
 # The treatments whose bias is estimated before the training; the oracle gets the true one.
 ORACLE = "oracle"
@@ -64,14 +57,6 @@ ESTIMATED = (ORACLE, *(name for name, method in METHODS.items() if method.held_b
 
 # Added to a world's seed: validation users and shuffled lists are drawn apart from training.
 VALIDATION_STREAM, SHUFFLED_STREAM = 1_000_003, 2_000_003
-
-
-@dataclass(frozen=True)
-class Timed:
-    """A bias and the seconds that its estimation took."""
-
-    bias: PositionBias
-    seconds: float
 
 
 class World:
@@ -93,7 +78,7 @@ class World:
             **{SEVERITY[clicks.model]: clicks.severity},
         )
         self._sessions = max(1, round(clicks.share * sessions))
-        self._biases: dict[str, Timed] = {}
+        self._biases: dict[str, tuple[PositionBias, float]] = {}
 
     @cached_property
     def _policy(self) -> LoggingPolicy:
@@ -123,12 +108,12 @@ class World:
         log = self._sample(self.validation, lists, max(1, sessions), VALIDATION_STREAM)
         return read_log(log, features=features_table(self.validation), progress=False)
 
-    def bias(self, method: str) -> Timed:
-        """What an estimator that runs before the training finds, once for all rankers."""
+    def bias(self, method: str) -> tuple[PositionBias, float]:
+        """What an estimator that runs before the training finds, once for all, and its seconds."""
         if method not in self._biases:
             started = time.perf_counter()
             bias = self._estimate(method)
-            self._biases[method] = Timed(bias, time.perf_counter() - started)
+            self._biases[method] = bias, time.perf_counter() - started
         return self._biases[method]
 
     def _estimate(self, method: str) -> PositionBias:

@@ -43,6 +43,13 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>'
 
 
+def _stroke(index: int, points: str) -> str:
+    """A line in the style of the curve with this number."""
+    colour, dash = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
+    style = f'stroke="{colour}" stroke-dasharray="{dash}"'
+    return f'<polyline points="{points}" class="curve" {style}/>'
+
+
 def _ticks(low: float, high: float) -> list[float]:
     """Five round values or so between the limits."""
     span = max(high - low, 1e-9)
@@ -80,11 +87,9 @@ def curves(series: Sequence[Curve], *, x_label: str, y_label: str) -> str:
     middle = TOP + high / 2
     parts.append(_text(14, middle, y_label, extra=f'transform="rotate(-90 14 {middle:.0f})"'))
     for index, curve in enumerate(series):
-        colour, dash = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
-        style = f'stroke="{colour}" stroke-dasharray="{dash}"'
+        colour = COLOURS[index % len(COLOURS)]
         points = [(x(k), y(v)) for k, v in enumerate(curve.values, start=1)]
-        path = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
-        parts.append(f'<polyline points="{path}" class="curve" {style}/>')
+        parts.append(_stroke(index, " ".join(f"{px:.1f},{py:.1f}" for px, py in points)))
         parts.extend(
             f'<circle cx="{px:.1f}" cy="{py:.1f}" r="3" fill="{colour}"><title>{escape(curve.name)}, '
             f"{k}: {value:.3f}</title></circle>"
@@ -99,13 +104,7 @@ def _legend(series: Sequence[Curve]) -> list[str]:
     slot = (WIDTH - LEFT - RIGHT) / len(series)
     for index, curve in enumerate(series):
         left, at = LEFT + slot * index, HEIGHT - 12
-        style = (
-            f'stroke="{COLOURS[index % len(COLOURS)]}" '
-            f'stroke-dasharray="{DASHES[index % len(DASHES)]}"'
-        )
-        parts.append(
-            f'<polyline points="{left},{at - 4} {left + 26},{at - 4}" class="curve" {style}/>'
-        )
+        parts.append(_stroke(index, f"{left},{at - 4} {left + 26},{at - 4}"))
         parts.append(_text(left + 32, at, curve.name, "start"))
     return parts
 

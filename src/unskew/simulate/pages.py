@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from numba import njit, prange
 from unskew.clicks.stream import Streams, open_stream, stream_key, uniform
 from unskew.simulate.policies import LoggingPolicy
 
-__all__ = ["ShownPages", "draw_pages", "name_rows"]
+__all__ = ["ShownPages", "draw_pages"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -101,26 +101,6 @@ def _fill_pages(streams, lists, shown):  # type: ignore[no-untyped-def]
         for i in range(length):
             position[at + i] = i + 1
             session[at + i] = first + s
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _name_rows(pages, query_value, doc_value, query, doc):  # type: ignore[no-untyped-def]
-    asked, offsets, row, _, _ = pages
-    for s in prange(len(asked)):
-        name = query_value[asked[s]]
-        for p in range(offsets[s], offsets[s + 1]):
-            query[p] = name
-            doc[p] = doc_value[row[p]]
-
-
-def name_rows(
-    pages: ShownPages, query_value: npt.NDArray[Any], doc_value: npt.NDArray[Any]
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The query and the document of every slot, by the given names (or codes of names)."""
-    query = np.empty(len(pages.row), dtype=query_value.dtype)
-    doc = np.empty(len(pages.row), dtype=doc_value.dtype)
-    _name_rows(pages, query_value, doc_value, query, doc)
-    return query, doc
 
 
 def draw_pages(

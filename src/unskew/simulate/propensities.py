@@ -43,16 +43,9 @@ def average_propensities(
     shuffled lists are represented by a fixed random sample of them.
     """
     shares = model.context_shares(None)
-    by_context = {
-        name: _over_pages(model, data, policy, traffic, index)
-        for index, name in enumerate(model.contexts)
-    }
-    if by_context:
-        curves = list(by_context.values())
-        mean = np.sum([share * curves[index] for index, share in shares], axis=0)
-    else:
-        mean = _over_pages(model, data, policy, traffic, 0)
-    return Propensities(mean, by_context)
+    curves = [_over_pages(model, data, policy, traffic, context) for context, _ in shares]
+    mean = np.sum([share * curves[context] for context, share in shares], axis=0)
+    return Propensities(mean, dict(zip(model.contexts, curves, strict=False)))
 
 
 def _over_pages(

@@ -25,7 +25,7 @@ from unskew.clicks.stream import Streams, stream_key
 from unskew.errors import DataError, UsageError
 from unskew.log.labelled import LabelledData
 from unskew.progress import progress_bar
-from unskew.simulate.pages import draw_pages, name_rows
+from unskew.simulate.pages import draw_pages
 from unskew.simulate.policies import LoggingPolicy, rank_svm_policy
 from unskew.simulate.propensities import Propensities, average_propensities
 from unskew.store import replace_file
@@ -60,18 +60,19 @@ class _Simulation:
         flat = FlatPages(pages.offsets, pages.row, context)
         streams = Streams(stream_key(self.seed, "click"), first)
         click = self.model.draw(flat, self.data.relevance, streams)
-        query, doc = name_rows(pages, self._query.values, self._doc.values)
-        columns = [
-            pa.array(pages.session),
-            self._query.column(query),
-            self._doc.column(doc),
-            pa.array(pages.position),
-            pa.array(click),
-        ]
+        lengths = np.diff(pages.offsets)
+        columns = {
+            "session": pa.array(pages.session),
+            "query": self._query.column(np.repeat(pages.query, lengths)),
+            "doc": self._doc.column(pages.row),
+            "position": pa.array(pages.position),
+            "click": pa.array(click),
+        }
         if self.model.contexts:
-            indices = pa.array(np.repeat(context, np.diff(pages.offsets)))
-            columns.append(pa.DictionaryArray.from_arrays(indices, list(self.model.contexts)))
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+            indices = pa.array(np.repeat(context, lengths))
+            names = list(self.model.contexts)
+            columns["context"] = pa.DictionaryArray.from_arrays(indices, names)
+        return pa.RecordBatch.from_pydict(columns, metadata=self._metadata)
 
     @cached_property
     def _query(self) -> _Names:
@@ -82,16 +83,7 @@ class _Simulation:
         return _Names(self.data.doc)
 
     @cached_property
-    def schema(self) -> pa.Schema:
-        fields = [
-            ("session", pa.int64()),
-            ("query", self._query.type),
-            ("doc", self._doc.type),
-            ("position", pa.int32()),
-            ("click", pa.int8()),
-        ]
-        if self.model.contexts:
-            fields.append(("context", pa.dictionary(pa.int32(), pa.string())))
+    def _metadata(self) -> dict[bytes, bytes]:
         truth = average_propensities(self.model, self.data, self.policy, self.traffic)
         about = {
             "model": self.model.name,
@@ -101,7 +93,7 @@ class _Simulation:
             "propensity": truth.mean.tolist(),
             "propensity_by_context": {k: v.tolist() for k, v in truth.by_context.items()},
         }
-        return pa.schema(fields, metadata={METADATA_KEY: json.dumps(about).encode()})
+        return {METADATA_KEY: json.dumps(about).encode()}
 
 
 class _Names:
@@ -110,20 +102,15 @@ class _Names:
     def __init__(self, values: npt.NDArray[Any]) -> None:
         self._plain = np.issubdtype(values.dtype, np.integer)
         if self._plain:
-            self.values: npt.NDArray[Any] = values.astype(np.int64)
+            self._values: npt.NDArray[Any] = values.astype(np.int64)
         else:
             names, codes = np.unique(values.astype(str), return_inverse=True)
             self._dictionary = pa.array(names.tolist(), pa.string())
-            self.values = codes.astype(np.int32)
+            self._values = codes.astype(np.int32)
 
-    @property
-    def type(self) -> pa.DataType:
-        """The column's Arrow type."""
-        return pa.int64() if self._plain else pa.dictionary(pa.int32(), pa.string())
-
-    def column(self, values: npt.NDArray[Any]) -> pa.Array:
-        """The Arrow column of the given values or codes."""
-        column = pa.array(values)
+    def column(self, index: npt.NDArray[np.int32]) -> pa.Array:
+        """The Arrow column of the names with the given numbers."""
+        column = pa.array(self._values[index])
         return column if self._plain else pa.DictionaryArray.from_arrays(column, self._dictionary)
 
 
@@ -234,7 +221,7 @@ def sample_to_parquet(
     def write(partial: Path) -> None:
         with (
             progress_bar("sessions", sessions, show=progress) as advance,
-            pq.ParquetWriter(partial, simulation.schema, compression="zstd") as writer,
+            pq.ParquetWriter(partial, simulation.batch(0, 0).schema, compression="zstd") as writer,
         ):
             for first in range(0, sessions, chunk):
                 count = min(chunk, sessions - first)

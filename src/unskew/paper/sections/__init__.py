@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 from unskew.paper.runs import Result
 from unskew.paper.sections.bias import bias_section
@@ -19,16 +18,14 @@ __all__ = ["SECTIONS", "Section", "Table"]
 
 # What writes each section, in the order of the report: the claims, which look at all experiments, and
 # one for each experiment. None where the results hold nothing for it.
-SECTIONS: Mapping[str, Callable[[Sequence[Result]], Section | None]] = MappingProxyType(
-    {
-        "claims": claims_section,
-        "table": comparison_section,
-        "reranking": reranking_section,
-        "bias": bias_section,
-        "generalisation": generalisation_section,
-        "degree": degree_section,
-        "amount": amount_section,
-        "logging": logging_section,
-        "peers": peers_section,
-    }
-)
+SECTIONS: Mapping[str, Callable[[Sequence[Result]], Section | None]] = {
+    "claims": claims_section,
+    "table": comparison_section,
+    "reranking": reranking_section,
+    "bias": bias_section,
+    "generalisation": generalisation_section,
+    "degree": degree_section,
+    "amount": amount_section,
+    "logging": logging_section,
+    "peers": peers_section,
+}

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from unskew.paper.experiments import ESTIMATING
 from unskew.paper.names import COLOURS, METHOD_NAMES
-from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.plots import Line, Panel
 from unskew.paper.runs import Result
 from unskew.paper.sections.section import Section, Table, lambdamart_rows, ran_away
 from unskew.paper.summary import grouped
@@ -41,7 +41,7 @@ def bias_section(results: Sequence[Result]) -> Section | None:
         "The position bias",
         _shape(t_plus, t_minus, ours),
         [_values(lines)],
-        Plot([Panel("", "position", "relative to position 1", lines)]),
+        [Panel("", "position", "relative to position 1", lines)],
         "Position bias estimated by Pairwise Debiasing with LambdaMART (t_plus at clicked, t_minus at "
         "unclicked positions), by two estimators, and the truth: medians over runs, bands hold the "
         "middle half.",

@@ -8,7 +8,7 @@ from typing import Any
 
 from unskew.paper.experiments import OURS
 from unskew.paper.names import METRIC_NAMES, PUBLISHED, named
-from unskew.paper.runs import DEFAULT_SEVERITY, METRICS, PAPER, Result
+from unskew.paper.runs import DEFAULT_SEVERITY, METRICS, PAPER, Clicks, Result
 from unskew.paper.sections.reranking import distance_from_ideal
 from unskew.paper.sections.section import PAPER_CLICKS, Section, Table, signed
 from unskew.paper.summary import Difference, Value, differences, grouped, metric_of, select
@@ -34,12 +34,10 @@ class Claim:
 
     def difference(self, results: Sequence[Result]) -> Difference | None:
         """The paired difference, None where the results lack one of the two."""
-        rows = {
-            name: select(results, protocol=PAPER, **selection)
-            for name, selection in (("first", self.first), ("second", self.second))
-        }
-        by_name = {id(r): name for name, group in rows.items() for r in group}
-        groups = grouped([*rows["first"], *rows["second"]], lambda r: by_name[id(r)])
+        first = select(results, protocol=PAPER, **self.first)
+        second = select(results, protocol=PAPER, **self.second)
+        firsts = set(map(id, first))
+        groups = grouped([*first, *second], lambda r: "first" if id(r) in firsts else "second")
         if len(groups) < 2 or not groups["first"]:
             return None
         return differences(groups, [("first", "second")], self.value)[0]
@@ -80,10 +78,7 @@ DEBIASED = (
 
 
 def _claims() -> list[Claim]:
-    cascade: dict[str, Any] = {
-        "click_model": "cascade",
-        "severity": DEFAULT_SEVERITY["cascade"],
-    }
+    cascade = Clicks("cascade", DEFAULT_SEVERITY["cascade"]).columns()
     found = [_better(OURS, other, metric) for metric in ("ndcg@1", "ndcg@10") for other in BEATEN]
     found += [_better(("lambdamart", "labels"), OURS, "ndcg@10")]
     found += [_better(first, second, "ndcg@10") for first, second in DEBIASED]
@@ -101,18 +96,16 @@ def _claims() -> list[Claim]:
         )
         for other in BEATEN[:3]
     ]  # fmt: skip
-    found.append(
+    found += [
         Claim(
             "With cascade clicks p = 1 ranks better than p = 0 (NDCG@1)",
             {**_of(*OURS, **cascade), "p": 1.0}, _of(*OURS, **cascade), metric_of("ndcg@1"),
-        )
-    )  # fmt: skip
-    found.append(
+        ),
         Claim(
             "With position-based clicks p = 0 ranks better than p = 2 (NDCG@1)",
             _of(*OURS), {**_of(*OURS), "p": 2.0}, metric_of("ndcg@1"),
-        )
-    )  # fmt: skip
+        ),
+    ]  # fmt: skip
     return found
 
 

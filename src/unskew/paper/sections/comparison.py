@@ -79,11 +79,10 @@ def _means(groups: Mapping[Pair, Sequence[Result]], caption: str) -> Table:
 
 def _brief(results: Sequence[Result]) -> Table:
     """Three metrics in both settings, each with the paper's figure behind it."""
-    by_protocol = {protocol: _groups(results, protocol) for protocol in _ABOUT}
     metrics = ("ndcg@1", "ndcg@10", "map")
     rows = []
-    for protocol, groups in by_protocol.items():
-        for (ranker, method), group in groups.items():
+    for protocol in _ABOUT:
+        for (ranker, method), group in _groups(results, protocol).items():
             published = dict(zip(METRICS, PUBLISHED.get((ranker, method), ()), strict=False))
             cells = [
                 f"{summarise(group, metric_of(m)).mean:.4f}"

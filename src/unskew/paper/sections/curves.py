@@ -7,11 +7,12 @@ from math import isnan
 
 from unskew.paper.experiments import BASELINES, DRAWN
 from unskew.paper.names import COLOURS, METHOD_NAMES, METRIC_NAMES, MODEL_NAMES
-from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.plots import Line, Panel
 from unskew.paper.runs import DEFAULT_SEVERITY, Result
 from unskew.paper.sections.section import (
     Section,
     Table,
+    against_first,
     comparison_table,
     lambdamart_rows,
     points_table,
@@ -59,7 +60,7 @@ def generalisation_section(results: Sequence[Result]) -> Section | None:
         "The exponent p under two click models",
         [],
         tables,
-        Plot(panels),
+        panels,
         "LambdaMART with Pairwise Debiasing by the exponent p; bands are ± one standard deviation "
         "over seeds; the baselines are flat.",
     )
@@ -111,7 +112,7 @@ def degree_section(results: Sequence[Result]) -> Section | None:
         "The degree of position bias",
         paragraphs,
         tables,
-        Plot(panels),
+        panels,
         "NDCG@1 of LambdaMART by the degree of position bias; bands are ± one standard deviation over "
         "seeds.",
     )
@@ -149,7 +150,7 @@ def amount_section(results: Sequence[Result]) -> Section | None:
         "The amount of data",
         [],
         tables,
-        Plot([_panel(groups, shares, m, "", label) for m in metrics]),
+        [_panel(groups, shares, m, "", label) for m in metrics],
         "NDCG of LambdaMART by the amount of clicks; bands are ± one standard deviation over seeds.",
     )
 
@@ -204,11 +205,10 @@ def _best_of(groups: Groups, xs: Sequence[float], metric: str, x_name: str) -> T
     rows: list[list[str]] = []
     header: list[str] = []
     for x in xs:
-        named = {METHOD_NAMES[m]: g for (m, at), g in groups.items() if at == x}
-        pairs = [(OURS, METHOD_NAMES[m]) for m in BASELINES if METHOD_NAMES[m] in named]
-        if OURS not in named or not pairs:
+        named = {METHOD_NAMES[m]: groups[m, x] for m in DRAWN if (m, x) in groups}
+        if OURS not in named or len(named) < 2:
             continue
-        table = comparison_table(named, pairs, (metric,), "")
+        table = against_first(named, (metric,), "")
         header = [x_name, *table.header]
         rows.extend([f"{x:g}", *row] for row in table.rows)
     return Table("Pairwise Debiasing against the others at every point.", header, rows)

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from unskew.paper.experiments import BASELINES, DRAWN, ESTIMATING
+from unskew.paper.experiments import DRAWN, ESTIMATING
 from unskew.paper.names import COLOURS, LIST_NAMES, METHOD_NAMES, METRIC_NAMES
-from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.plots import Line, Panel
 from unskew.paper.runs import Result
 from unskew.paper.sections.section import (
     Section,
-    Table,
-    comparison_table,
+    against_first,
     lambdamart_rows,
     points_table,
 )
@@ -40,7 +39,11 @@ def logging_section(results: Sequence[Result]) -> Section | None:
         groups, ESTIMATING, points, bias_error, header="lists",
         caption="How far the estimated t_plus is from the truth, on average over positions.",
     )  # fmt: skip
-    tables = [quality, error, *(_separation(groups, name) for name in lists)]
+    tables = [quality, error]
+    for name in lists:
+        named = {METHOD_NAMES[m]: groups[m, name] for m in DRAWN}
+        caption = f"What separates, {LIST_NAMES[name]} lists."
+        tables.append(against_first(named, ("ndcg@10",), caption))
     label = "who made the lists"
     ticks = {float(k): LIST_NAMES[name] for k, name in enumerate(lists)}
     panels = [
@@ -55,7 +58,7 @@ def logging_section(results: Sequence[Result]) -> Section | None:
             "and the less clicks can tell them apart."
         ],
         tables,
-        Plot(panels),
+        panels,
         "Ranking quality and the error of the estimated bias, by who made the lists.",
     )
 
@@ -73,11 +76,3 @@ def _lines(
         Line(METHOD_NAMES[m], COLOURS[m], xs, [summarise(groups[m, n], value).mean for n in lists])
         for m in methods
     ]
-
-
-def _separation(groups: Groups, lists: str) -> Table:
-    named = {METHOD_NAMES[m]: groups[m, lists] for m in DRAWN}
-    pairs = [(METHOD_NAMES["pairwise"], METHOD_NAMES[m]) for m in BASELINES]
-    return comparison_table(
-        named, pairs, ("ndcg@10",), f"What separates, {LIST_NAMES[lists]} lists."
-    )

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from unskew.paper.experiments import OURS
 from unskew.paper.names import COLOURS, METRIC_NAMES, named
 from unskew.paper.peers import PEERS
-from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.plots import Line, Panel
 from unskew.paper.runs import METRICS, PAPER, Result
 from unskew.paper.sections.section import (
     PAPER_CLICKS,
     Section,
     Table,
-    comparison_table,
+    against_first,
     with_spread,
 )
 from unskew.paper.summary import grouped, metric_of, select, summarise
@@ -49,8 +49,7 @@ def peers_section(results: Sequence[Result]) -> Section | None:
         "alone, beside other work on the same machine: a benchmark of time stands elsewhere."
     )
     by_name = {named(*pair): groups[pair] for pair in order}
-    pairs = [(named(*OURS), named(*pair)) for pair in order if pair != OURS]
-    compared = comparison_table(by_name, pairs, ("ndcg@1", "ndcg@10"), "What separates.")
+    compared = against_first(by_name, ("ndcg@1", "ndcg@10"), "What separates.")
     ticks = {float(index): METRIC_NAMES[m] for index, m in enumerate(METRICS)}
     lines = [
         Line(
@@ -65,7 +64,7 @@ def peers_section(results: Sequence[Result]) -> Section | None:
         "Side by side with the peers",
         [],
         [Table(caption, header, means), compared],
-        Plot([Panel("", "", "mean over seeds", lines, ticks)]),
+        [Panel("", "", "mean over seeds", lines, ticks)],
         "LambdaMART with Pairwise Debiasing and the debiasing of XGBoost and LightGBM.",
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from unskew.paper.experiments import DRAWN
 from unskew.paper.names import COLOURS, METHOD_NAMES
-from unskew.paper.plots import Line, Panel, Plot
+from unskew.paper.plots import Line, Panel
 from unskew.paper.runs import Result
 from unskew.paper.sections.section import Section, Table, difference_rows, lambdamart_rows
 from unskew.paper.summary import differences, grouped, summarise
@@ -43,7 +43,6 @@ def reranking_section(results: Sequence[Result]) -> Section | None:
         ["compared", "difference [95% interval]", "p (Holm)", "the first is"],
         difference_rows(differences(named, pairs, distance_from_ideal)),
     )
-    panel = Panel("", "position in the log", "average position after re-ranking", lines)
     return Section(
         "Where the results go",
         [
@@ -51,7 +50,7 @@ def reranking_section(results: Sequence[Result]) -> Section | None:
             "no ranker saw, show how far each position deserves to move."
         ],
         [distances, compared],
-        Plot([panel]),
+        [Panel("", "position in the log", "average position after re-ranking", lines)],
         "Average position after re-ranking of the results at each position of the training lists.",
     )
 

@@ -8,7 +8,7 @@ from math import isnan
 from typing import TypeVar
 
 from unskew.paper.names import METHOD_NAMES, METRIC_NAMES
-from unskew.paper.plots import Plot
+from unskew.paper.plots import Panel
 from unskew.paper.runs import DEFAULT_CLICKS, PAPER, Result
 from unskew.paper.summary import (
     Difference,
@@ -24,6 +24,7 @@ __all__ = [
     "PAPER_CLICKS",
     "Section",
     "Table",
+    "against_first",
     "comparison_table",
     "difference_rows",
     "lambdamart_rows",
@@ -64,7 +65,7 @@ class Section:
     title: str
     paragraphs: list[str]
     tables: list[Table]
-    plot: Plot | None = None
+    plot: list[Panel] | None = None
     caption: str = ""
     brief: Table | None = None
 
@@ -132,3 +133,11 @@ def comparison_table(
         rows.extend(difference_rows(found, METRIC_NAMES[metric]))
     header = ["metric", "compared", "difference [95% interval]", "p (Holm)", "the first is"]
     return Table(caption, header, rows)
+
+
+def against_first(
+    groups: Mapping[str, Sequence[Result]], metrics: Sequence[str], caption: str
+) -> Table:
+    """Paired differences of the first group from each of the others."""
+    first, *others = groups
+    return comparison_table(groups, [(first, other) for other in others], metrics, caption)
