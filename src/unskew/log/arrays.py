@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from unskew.errors import DataError, UsageError
 from unskew.log.coding import SessionCoder
+from unskew.log.columns import FeatureColumns
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.keys import KeyCoder
@@ -65,11 +66,10 @@ def _compacted(columns: dict[str, pa.Array], features: Features | None) -> Impre
     if not in_order:
         rows = rows.take(pa.array(order))
         matrix = matrix[order] if matrix is not None else None
-    coder = SessionCoder(
-        feature_names=features.names if features is not None else (),
-        feature_dtype=features.values.dtype if features is not None else np.float64,
-        docs="doc" in columns,
-    )
+    chosen = FeatureColumns()
+    if features is not None:
+        chosen = FeatureColumns(features.names, dtype=features.values.dtype)
+    coder = SessionCoder(chosen, docs="doc" in columns)
     coder.add(rows, starts, matrix, order)
     _raise_first_problem(coder, columns)
     data = coder.impressions()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -257,15 +257,10 @@ class Impressions:
             )
         )
 
-    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
-        documents, pages, patterns = self.documents, self.pages, self.patterns
-        return (
-            self.queries, self.contexts,
-            documents.query, documents.doc,
-            pages.query, pages.offsets, pages.document, pages.position,
-            patterns.page, patterns.context, patterns.weight, patterns.count,
-            patterns.offsets, patterns.slot, patterns.grade,
-        )  # fmt: skip
+    def _columns(self) -> list[npt.NDArray[Any]]:
+        tables = (self.documents, self.pages, self.patterns)
+        columns = [getattr(table, f.name) for table in tables for f in fields(table)]
+        return [self.queries, self.contexts, *(c for c in columns if c is not self.features)]
 
     def in_context(self, *values: Any) -> Impressions:
         """Only the sessions whose context is one of the given values."""
