@@ -14,7 +14,15 @@ import numpy.typing as npt
 from unskew.errors import UsageError
 from unskew.log.features import Features
 
-__all__ = ["Documents", "Impressions", "Pages", "Patterns", "Session", "ragged_entries"]
+__all__ = [
+    "Documents",
+    "Impressions",
+    "Pages",
+    "Patterns",
+    "Session",
+    "ragged_entries",
+    "run_offsets",
+]
 
 IntArray = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
@@ -293,3 +301,9 @@ def ragged_entries(offsets: IntArray, items: npt.NDArray[np.integer]) -> tuple[I
     sizes = np.diff(offsets)[items]
     new = np.concatenate(([0], np.cumsum(sizes)))
     return new, np.arange(new[-1]) + np.repeat(offsets[:-1][items] - new[:-1], sizes)
+
+
+def run_offsets(keys: npt.NDArray[Any]) -> IntArray:
+    """Where each run of equal keys begins, and the number of keys at the end."""
+    begins = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))[: len(keys)])
+    return np.append(begins, len(keys)).astype(np.int64)
