@@ -9,8 +9,9 @@ ranker.position_bias_
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from unskew.lazy import lazy_names
 
 if TYPE_CHECKING:
     from unskew import bias as bias
@@ -41,47 +42,37 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Each public name and the module it lives in. They load on first use, so that importing the package
-# stays quick and touches no optional dependency.
-_HOME = {
-    "DataError": "unskew.errors",
-    "MissingDependencyError": "unskew.errors",
-    "StoreError": "unskew.errors",
-    "UnskewError": "unskew.errors",
-    "UsageError": "unskew.errors",
-    "Features": "unskew.log.features",
-    "Impressions": "unskew.log.impressions",
-    "LabelledData": "unskew.log.labelled",
-    "NeuralRanker": "unskew.rankers.neural.ranker",
-    "PositionBias": "unskew.position_bias",
-    "PropensityRankSVM": "unskew.rankers.ranksvm.ranker",
-    "UnbiasedLambdaMART": "unskew.rankers.lambdamart.ranker",
-    "Evaluation": "unskew.evaluation.evaluation",
-    "average_rank": "unskew.evaluation.evaluation",
-    "evaluate": "unskew.evaluation.evaluation",
-    "evaluate_clicks": "unskew.evaluation.counterfactual",
-    "compare": "unskew.evaluation.significance",
-    "Scorer": "unskew.export.scorer",
-    "load": "unskew.loading",
-    "read_labels": "unskew.log.read",
-    "read_log": "unskew.log.read",
-}
+# Each public name with the module it lives in, and the public modules. They load on first use, so that
+# importing the package touches no optional dependency.
+_NAMES, __getattr__, __dir__ = lazy_names(
+    __name__,
+    (
+        "unskew.errors:DataError",
+        "unskew.errors:MissingDependencyError",
+        "unskew.errors:StoreError",
+        "unskew.errors:UnskewError",
+        "unskew.errors:UsageError",
+        "unskew.log.features:Features",
+        "unskew.log.impressions:Impressions",
+        "unskew.log.labelled:LabelledData",
+        "unskew.rankers.neural.ranker:NeuralRanker",
+        "unskew.position_bias:PositionBias",
+        "unskew.rankers.ranksvm.ranker:PropensityRankSVM",
+        "unskew.rankers.lambdamart.ranker:UnbiasedLambdaMART",
+        "unskew.evaluation.evaluation:Evaluation",
+        "unskew.evaluation.evaluation:average_rank",
+        "unskew.evaluation.evaluation:evaluate",
+        "unskew.evaluation.counterfactual:evaluate_clicks",
+        "unskew.evaluation.significance:compare",
+        "unskew.export.scorer:Scorer",
+        "unskew.loading:load",
+        "unskew.log.read:read_labels",
+        "unskew.log.read:read_log",
+        "unskew.bias",
+        "unskew.datasets",
+        "unskew.online",
+        "unskew.simulate",
+    ),
+)
 
-# Public modules, which load on first use as well.
-_MODULES = ("bias", "datasets", "online", "simulate")
-
-__all__ = ["__version__", *_HOME, *_MODULES]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"unskew.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'unskew' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = ["__version__", *_NAMES]

@@ -49,43 +49,43 @@ def write_folder(
     name or one that earlier versions gave it.
     """
     folder = Path(path)
+    manifest = {"kind": kind, "version": version, "files": {}, **meta}
     if not _replaces(folder, kind, old_kinds):
         folder.parent.mkdir(parents=True, exist_ok=True)
         new = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
         new.mkdir()
         try:
-            _write(new, kind, version, meta, files, suffix="")
+            _write(new, manifest, files, suffix="")
             new.rename(folder)
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
             raise
         _sync(folder.parent)
         return folder
-    _write(folder, kind, version, meta, files, suffix=f"-{secrets.token_hex(4)}")
+    _write(folder, manifest, files, suffix=f"-{secrets.token_hex(4)}")
     return folder
 
 
 def _write(
     folder: Path,
-    kind: str,
-    version: int,
-    meta: Mapping[str, Any],
+    manifest: dict[str, Any],
     files: Mapping[str, Callable[[Path], None]],
     suffix: str,
 ) -> None:
-    written: dict[str, dict[str, Any]] = {}
+    """Write the files, then the manifest that describes them."""
     replaced = _manifest(folder)["files"] if (folder / MANIFEST).is_file() else {}
     try:
         for name, write in files.items():
             target = folder / _suffixed(name, suffix)
             write(target)
             _sync(target)
-            written[name] = {
+            manifest["files"][name] = {
                 "file": target.name,
                 "bytes": target.stat().st_size,
                 "sha256": _checksum(target),
             }
-        _replace_manifest(folder, {"kind": kind, "version": version, "files": written, **meta})
+        text = json.dumps(manifest, indent=2) + "\n"
+        replace_file(folder / MANIFEST, lambda path: path.write_text(text, encoding="utf-8"))
     finally:
         _remove_orphans(folder, {*files, *replaced})
 
@@ -194,11 +194,6 @@ def _replaces(folder: Path, kind: str, old_kinds: Collection[str]) -> bool:
             f"{folder} holds {found!r}, not {kind!r}: nothing was written; give a new path"
         )
     return True
-
-
-def _replace_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    text = json.dumps(manifest, indent=2) + "\n"
-    replace_file(folder / MANIFEST, lambda path: path.write_text(text, encoding="utf-8"))
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from unskew.lazy import lazy_names
 from unskew.registry import METHODS
 
 if TYPE_CHECKING:
@@ -18,31 +18,14 @@ if TYPE_CHECKING:
     from unskew.position_bias import PositionBias as PositionBias
     from unskew.rankers.neural.dual_learning import DualLearning as DualLearning
 
-# Each public name and the module it lives in: the estimators of the registry, and the rest. They load
-# on first use.
-_HOME = {
-    **{
-        name: module
-        for entry in METHODS.values()
-        if entry.home
-        for module, _, name in [entry.home.partition(":")]
-    },
-    "BiasEstimator": "unskew.bias.estimator",
-    "PositionBias": "unskew.position_bias",
-    "compare_estimators": "unskew.bias.comparison",
-    "shuffling_of": "unskew.bias.shuffling",
-}
-
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'unskew.bias' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# The estimators of the registry, and the rest; they load on first use.
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    (
+        *(entry.home for entry in METHODS.values() if entry.home),
+        "unskew.bias.estimator:BiasEstimator",
+        "unskew.position_bias:PositionBias",
+        "unskew.bias.comparison:compare_estimators",
+        "unskew.bias.shuffling:shuffling_of",
+    ),
+)

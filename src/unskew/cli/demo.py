@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from unskew.cli.console import errors, output, say, show
 from unskew.cli.reading import Quiet
 from unskew.store import replace_file
+from unskew.terminal import bar
 
 if TYPE_CHECKING:
     from unskew.demo.story import Story
@@ -63,11 +65,7 @@ def show_story(story: Story) -> None:
     )
 
 
-def _bias_table(story: Story) -> Any:
-    from rich.table import Table
-
-    from unskew.terminal import bar
-
+def _bias_table(story: Story) -> Table:
     table = Table("position", "true", "", "t_plus", "", "t_minus", title="position bias")
     estimated = story.estimated_bias
     for k, truth in enumerate(story.true_bias):

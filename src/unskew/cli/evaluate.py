@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
 
 from unskew.cli.console import output, print_json
 from unskew.cli.reading import DataInput, Wanted, load_ranker
@@ -210,10 +211,8 @@ def _limits(evaluation: Evaluation, metric: str) -> tuple[float | None, float | 
     return interval.low, interval.high
 
 
-def evaluation_table(rankers: Mapping[str, Evaluation]) -> Any:
+def evaluation_table(rankers: Mapping[str, Evaluation]) -> Table:
     """One row per ranker, one column per metric, with 95% intervals."""
-    from rich.table import Table
-
     metrics = list(next(iter(rankers.values())).per_query)
     table = Table("ranker", *metrics, title="mean over queries [95% interval]")
     for name, evaluation in rankers.items():
@@ -226,10 +225,8 @@ def evaluation_table(rankers: Mapping[str, Evaluation]) -> Any:
     return table
 
 
-def comparison_table(comparisons: list[Comparison]) -> Any:
+def comparison_table(comparisons: list[Comparison]) -> Table:
     """One row per pair of rankers and metric."""
-    from rich.table import Table
-
     columns = ("metric", "rankers", "difference [95% interval]", "p", "p (Holm)")
     table = Table(*columns, title=f"paired differences, {comparisons[0].test} test")
     for c in comparisons:
@@ -260,9 +257,7 @@ def _estimates_json(found: Estimates) -> dict[str, Any]:
     }
 
 
-def _estimates_table(found: Estimates) -> Any:
-    from rich.table import Table
-
+def _estimates_table(found: Estimates) -> Table:
     columns = ("ranker", "metric", "estimator", "value [95% interval]", "effective clicks")
     table = Table(*columns, title="estimated from clicks")
     for ranker, estimators in found.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,7 @@ from unskew.cli.reading import Log, LogInput, is_saved
 from unskew.terminal import bar
 
 if TYPE_CHECKING:
-    from unskew.log.inspection import Inspection
+    from unskew.log.inspection import Inspection, PositionClicks
 
 # Positions drawn before the rest is summed up in one line.
 SHOWN_POSITIONS = 20
@@ -93,24 +94,16 @@ def _positions(found: Inspection) -> Table:
     shown = found.positions[:SHOWN_POSITIONS]
     highest = max(at.high for at in shown)
     for at in shown:
-        table.add_row(
-            str(at.position),
-            f"{at.impressions:,}",
-            f"{at.clicks:,}",
-            f"{at.ctr:.2%}",
-            f"{at.low:.2%} – {at.high:.2%}",
-            Text(bar(at.ctr, highest, width=24), "cyan"),
-        )
+        drawn = Text(bar(at.ctr, highest, width=24), "cyan")
+        interval = f"{at.low:.2%} – {at.high:.2%}"
+        table.add_row(*_clicked(str(at.position), [at]), interval, drawn)
     rest = found.positions[SHOWN_POSITIONS:]
     if rest:
-        shown_rest = sum(at.impressions for at in rest)
-        clicks = sum(at.clicks for at in rest)
-        table.add_row(
-            f"{rest[0].position}–{rest[-1].position}",
-            f"{shown_rest:,}",
-            f"{clicks:,}",
-            f"{clicks / shown_rest:.2%}",
-            "",
-            "",
-        )
+        table.add_row(*_clicked(f"{rest[0].position}–{rest[-1].position}", rest))
     return table
+
+
+def _clicked(name: str, positions: Sequence[PositionClicks]) -> tuple[str, ...]:
+    """How often some positions together were shown and clicked."""
+    shown, clicks = sum(at.impressions for at in positions), sum(at.clicks for at in positions)
+    return name, f"{shown:,}", f"{clicks:,}", f"{clicks / shown:.2%}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
 
 from unskew.cli.choices import Command
 from unskew.cli.console import errors, output, say, show
@@ -108,16 +109,12 @@ def _experiments(names: Sequence[str], options: StudyOptions) -> None:
     try:
         run_all(
             study, runs, out, jobs=options.jobs, show=not options.quiet,
-            say=_ignore if silent else say,
+            say=(lambda message: None) if silent else say,
         )  # fmt: skip
     except KeyboardInterrupt:
         say(f"\nwhat was complete is in {out}: the same command goes on from there")
         raise
     _show(render(out), ("claims", *names) if len(names) > 1 else names, out)
-
-
-def _ignore(message: str) -> None:
-    """Say nothing."""
 
 
 def _study(options: StudyOptions) -> Study:
@@ -141,8 +138,6 @@ def _study(options: StudyOptions) -> Study:
 
 def _show(sections: dict[str, Section], names: Sequence[str], out: Path) -> None:
     """Print the sections that were asked for, and where the files are."""
-    from rich.table import Table
-
     from unskew.paper.rendering import MARKDOWN, REPORT
 
     for name in names:

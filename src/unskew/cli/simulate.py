@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import show
-from unskew.cli.labelled import Labelled, read_labelled
 from unskew.cli.reading import Quiet
 from unskew.cli.train_settings import assignment
 from unskew.errors import UsageError
 from unskew.store import replace_file
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from unskew.datasets import Dataset
     from unskew.log.labelled import LabelledData
     from unskew.simulate import ClickModel, LoggingPolicy, Propensities
 
 __all__ = ["run"]
+
+PARTS = ("train", "validation", "test")
 
 
 def _parameter(text: str) -> Any:
@@ -100,47 +104,69 @@ def run(
     Beside the log stand the features of its documents (NAME.features.parquet) and the true
     examination of each position (NAME.propensities.json).
     """
-    labelled = read_labelled(
-        data, part=part, dataset=dataset, fold=fold, n_queries=queries, seed=seed
-    )
+    found, labelled = _labelled(data, part, dataset, fold, queries, seed)
+    from unskew.datasets.tables import labels_table
     from unskew.simulate import click_model, sample_to_parquet
 
     given = {name: value for name, value in asdict(parameters).items() if value is not None}
-    given = {"max_grade": labelled.max_grade, **given, **dict(map(assignment, parameter or []))}
+    given = {
+        "max_grade": max(1, found.max_grade),
+        **given,
+        **dict(map(assignment, parameter or [])),
+    }
     logging_policy = _policy(
-        labelled.data, policy, explore, share=share, length=length or None, seed=seed
+        labelled, policy, explore, share=share, length=length or None, seed=seed
     )
     chosen = click_model(model, **given)
     out.parent.mkdir(parents=True, exist_ok=True)
     sample_to_parquet(
-        out, labelled.data, model=chosen, policy=logging_policy, sessions=sessions, seed=seed,
+        out, labelled, model=chosen, policy=logging_policy, sessions=sessions, seed=seed,
         progress=not quiet,
     )  # fmt: skip
-    written = {"log": out, **_write_beside(out, labelled, chosen, labels)}
-    show(f"{sessions:,} sessions on {labelled.data.n_queries:,} queries, {chosen.meaning}")
+    written = {"log": out, **_write_beside(out, labelled, chosen)}
+    if labels is not None:
+        _write_parquet(labels_table(found.test), labels)
+        written["test labels"] = labels
+    show(f"{sessions:,} sessions on {labelled.n_queries:,} queries, {chosen.meaning}")
     for what, path in written.items():
         show(f"  {what:<18}{path}")
 
 
-def _write_beside(
-    log: Path, labelled: Labelled, model: ClickModel, labels: Path | None
-) -> dict[str, Path]:
-    """Write what belongs to a log: features, true propensities and, if asked for, test labels."""
+def _labelled(
+    source: str, part: str, dataset: str | None, fold: int, n_queries: int, seed: int
+) -> tuple[Dataset, LabelledData]:
+    """A file, a folder of a known dataset or generated data; and the part that was asked for."""
+    from unskew.datasets.opening import GENERATED, GeneratedSize, open_labelled
+
+    if part not in PARTS:
+        raise UsageError(f"--part must be one of {', '.join(PARTS)}, got {part!r}")
+    if source == GENERATED and n_queries < 10:
+        raise UsageError(f"--queries must be 10 or more, got {n_queries}")
+    opened = open_labelled(source, dataset=dataset, size=GeneratedSize(n_queries))
+    found = opened.as_given(fold, seed)
+    data: LabelledData | None = getattr(found, part)
+    if data is None:
+        raise UsageError(f"the dataset in {source} has no {part} part: use --part train or test")
+    return found, data
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
     import pyarrow.parquet as pq
 
-    from unskew.datasets.tables import features_table, labels_table
+    replace_file(path, lambda file: pq.write_table(table, file))
+
+
+def _write_beside(log: Path, data: LabelledData, model: ClickModel) -> dict[str, Path]:
+    """Write what belongs to a log: the features and the true propensities."""
+    from unskew.datasets.tables import features_table
     from unskew.simulate import true_propensities
 
     features = log.with_name(f"{log.stem}.features.parquet")
-    replace_file(features, lambda file: pq.write_table(features_table(labelled.data), file))
+    _write_parquet(features_table(data), features)
     propensities = log.with_name(f"{log.stem}.propensities.json")
     content = _json(model, true_propensities(log))
     replace_file(propensities, lambda file: file.write_text(content, encoding="utf-8"))
-    written = {"features": features, "true propensities": propensities}
-    if labels is not None:
-        replace_file(labels, lambda file: pq.write_table(labels_table(labelled.test), file))
-        written["test labels"] = labels
-    return written
+    return {"features": features, "true propensities": propensities}
 
 
 def _json(model: ClickModel, truth: Propensities) -> str:

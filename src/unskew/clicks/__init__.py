@@ -6,18 +6,15 @@ from typing import Any
 
 from unskew.clicks.base import EYE_TRACKING, ClickModel
 from unskew.errors import UsageError
+from unskew.lazy import lazy_names
 from unskew.registry import CLICK_MODELS
 
 # The class of every registered model is a public name here; it loads on first use.
-_CLASSES = {entry.home.partition(":")[2]: entry for entry in CLICK_MODELS.values()}
+_CLASSES, __getattr__, __dir__ = lazy_names(
+    __name__, [entry.home for entry in CLICK_MODELS.values()]
+)
 
 __all__ = ["CLICK_MODELS", "EYE_TRACKING", "ClickModel", "click_model", *_CLASSES]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _CLASSES:
-        raise AttributeError(f"module 'unskew.clicks' has no attribute {name!r}")
-    return _CLASSES[name].load()
 
 
 def click_model(name: str, **parameters: Any) -> ClickModel:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.errors import DataError, UsageError
 from unskew.log.coding import SessionCoder
+from unskew.log.columns import FeatureColumns
 from unskew.log.features import Features
-from unskew.log.impressions import Impressions
+from unskew.log.impressions import Impressions, run_offsets
 from unskew.log.keys import KeyCoder
 from unskew.log.matrix import features_from
 
@@ -59,17 +59,18 @@ def _compacted(columns: dict[str, pa.Array], features: Features | None) -> Impre
     readers = {"position": _number, "click": _number, "weight": _number}
     read = {name: readers.get(name, _key)(name, column) for name, column in columns.items()}
     rows = pa.RecordBatch.from_arrays(list(read.values()), names=list(read))
-    order, starts = _sessions_together(KeyCoder().encode(read["session"]))
+    session = KeyCoder().encode(read["session"])
+    order = np.argsort(session, kind="stable")
+    starts = run_offsets(session[order])
     in_order = bool((order[1:] > order[:-1]).all())
     matrix = features.values if features is not None and features.n_features else None
     if not in_order:
         rows = rows.take(pa.array(order))
         matrix = matrix[order] if matrix is not None else None
-    coder = SessionCoder(
-        feature_names=features.names if features is not None else (),
-        feature_dtype=features.values.dtype if features is not None else np.float64,
-        docs="doc" in columns,
-    )
+    chosen = FeatureColumns()
+    if features is not None:
+        chosen = FeatureColumns(features.names, dtype=features.values.dtype)
+    coder = SessionCoder(chosen, docs="doc" in columns)
     coder.add(rows, starts, matrix, order)
     _raise_first_problem(coder, columns)
     data = coder.impressions()
@@ -102,18 +103,6 @@ def _number(name: str, column: pa.Array) -> pa.Array:
     if not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise DataError(f"{name}: numbers are needed, got values of type {kind}")
     return column.cast(pa.float64())
-
-
-def _sessions_together(
-    session: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """An order of rows in which each session's stand side by side, and where sessions begin."""
-    order = np.arange(len(session))
-    if (session[1:] < session[:-1]).any():
-        order = np.argsort(session, kind="stable")
-    ordered = session[order]
-    change = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    return order, np.concatenate(([0], change, [len(session)])).astype(np.int64)
 
 
 def _raise_first_problem(coder: SessionCoder, columns: dict[str, pa.Array]) -> None:

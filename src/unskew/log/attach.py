@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from unskew.log.columns import FeatureColumns, choose_features, require_columns, select_sql
 from unskew.log.impressions import Impressions
 from unskew.log.keys import decode_categories, match_keys
+from unskew.log.problems import Problems
 from unskew.log.schema import Columns, Kind, Problem
 from unskew.log.sources import SourceTable, connect, open_table
 from unskew.progress import progress_bar
@@ -59,7 +60,7 @@ class _Join:
         self.filled = np.zeros(len(documents), dtype=np.bool_)
         self.coders = chosen.coders()
         self.n_rows = 0
-        self.found: dict[Kind, tuple[int, int]] = {}
+        self.found = Problems.none()
 
     def run(self, columns: Columns, *, progress: bool) -> None:
         keys = {"query": columns.query, "doc": columns.doc}
@@ -72,7 +73,7 @@ class _Join:
 
     def _take(self, batch: pa.RecordBatch) -> None:
         null = np.asarray(pc.or_(batch.column("query").is_null(), batch.column("doc").is_null()))
-        self._report(Kind.FEATURES_NULL_KEY, np.flatnonzero(null))
+        self.found.add(Kind.FEATURES_NULL_KEY, self.n_rows + np.flatnonzero(null))
         query = match_keys(batch.column("query"), self.data.queries)
         doc = match_keys(batch.column("doc"), self.docs)
         key = np.where((query < 0) | (doc < 0) | null, -1, query * len(self.docs) + doc)
@@ -80,28 +81,22 @@ class _Join:
         rows = np.flatnonzero(self.combined[at] == key)
         at = at[rows]
         matrix = self.chosen.matrix(batch.take(pa.array(rows)), self.coders)
-        self._report(Kind.INFINITE_FEATURE, rows[np.isinf(matrix).any(axis=1)])
+        infinite = np.isinf(matrix).any(axis=1)
+        self.found.add(Kind.INFINITE_FEATURE, self.n_rows + rows[infinite])
         # Within a batch the first row of a document counts, as it does between batches.
         _, first = np.unique(at, return_index=True)
         new = first[~self.filled[at[first]]]
         self.values[at[new]] = matrix[new]
         self.filled[at[new]] = True
         differs = ~_same(self.values[at], matrix)
-        self._report(Kind.FEATURES_CONFLICT, rows[differs])
-
-    def _report(self, kind: Kind, rows: npt.NDArray[np.intp]) -> None:
-        if len(rows):
-            count, first = self.found.get(kind, (0, self.n_rows + int(rows[0])))
-            self.found[kind] = (count + len(rows), first)
+        self.found.add(Kind.FEATURES_CONFLICT, self.n_rows + rows[differs])
 
     def result(self) -> Impressions:
         features = decode_categories(self.values, self.chosen.names, self.coders)
         return replace(self.data, documents=replace(self.data.documents, features=features))
 
     def problems(self, columns: Columns) -> list[Problem]:
-        problems = [
-            self._problem(kind, count, row, columns) for kind, (count, row) in self.found.items()
-        ]
+        problems = [self._problem(*found, columns) for found in self.found.found(n_sessions=0)]
         missing = np.flatnonzero(~self.filled)
         if len(missing):
             documents = self.data.documents

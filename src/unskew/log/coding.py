@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.log.columns import FeatureColumns
 from unskew.log.compact import NO_CONTEXT, Compactor, SessionBatch
 from unskew.log.impressions import Impressions
 from unskew.log.keys import KeyCoder
@@ -17,13 +16,7 @@ __all__ = ["SessionCoder"]
 
 IntArray = npt.NDArray[np.int64]
 
-_NULL_KINDS = {
-    "session": Kind.NULL_SESSION,
-    "query": Kind.NULL_QUERY,
-    "doc": Kind.NULL_DOC,
-    "position": Kind.NULL_POSITION,
-    "click": Kind.NULL_CLICK,
-}
+_NULL_KINDS = {str(kind.role): kind for kind in Kind if kind.name.startswith("NULL_")}
 
 
 class SessionCoder:
@@ -35,19 +28,17 @@ class SessionCoder:
 
     def __init__(
         self,
+        features: FeatureColumns,
         *,
-        feature_names: Sequence[str] = (),
-        feature_dtype: npt.DTypeLike = np.float64,
-        categories: Mapping[str, KeyCoder] | None = None,
         docs: bool = True,
         from_text: bool = False,
         position_shift: int = 0,
     ) -> None:
         self.compactor = Compactor(
-            feature_names=feature_names, feature_dtype=feature_dtype, check_docs=docs
+            feature_names=features.names, feature_dtype=features.dtype, check_docs=docs
         )
         self.n_rows = 0
-        self.categories = categories or {}
+        self.categories = features.coders()
         self._queries = KeyCoder(from_text=from_text)
         self._docs = KeyCoder(from_text=from_text) if docs else None
         self._contexts = KeyCoder(from_text=from_text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,7 +14,15 @@ import numpy.typing as npt
 from unskew.errors import UsageError
 from unskew.log.features import Features
 
-__all__ = ["Documents", "Impressions", "Pages", "Patterns", "Session", "ragged_entries"]
+__all__ = [
+    "Documents",
+    "Impressions",
+    "Pages",
+    "Patterns",
+    "Session",
+    "ragged_entries",
+    "run_offsets",
+]
 
 IntArray = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
@@ -257,15 +265,10 @@ class Impressions:
             )
         )
 
-    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
-        documents, pages, patterns = self.documents, self.pages, self.patterns
-        return (
-            self.queries, self.contexts,
-            documents.query, documents.doc,
-            pages.query, pages.offsets, pages.document, pages.position,
-            patterns.page, patterns.context, patterns.weight, patterns.count,
-            patterns.offsets, patterns.slot, patterns.grade,
-        )  # fmt: skip
+    def _columns(self) -> list[npt.NDArray[Any]]:
+        tables = (self.documents, self.pages, self.patterns)
+        columns = [getattr(table, f.name) for table in tables for f in fields(table)]
+        return [self.queries, self.contexts, *(c for c in columns if c is not self.features)]
 
     def in_context(self, *values: Any) -> Impressions:
         """Only the sessions whose context is one of the given values."""
@@ -298,3 +301,9 @@ def ragged_entries(offsets: IntArray, items: npt.NDArray[np.integer]) -> tuple[I
     sizes = np.diff(offsets)[items]
     new = np.concatenate(([0], np.cumsum(sizes)))
     return new, np.arange(new[-1]) + np.repeat(offsets[:-1][items] - new[:-1], sizes)
+
+
+def run_offsets(keys: npt.NDArray[Any]) -> IntArray:
+    """Where each run of equal keys begins, and the number of keys at the end."""
+    begins = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))[: len(keys)])
+    return np.append(begins, len(keys)).astype(np.int64)

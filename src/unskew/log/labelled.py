@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from unskew.errors import DataError
 from unskew.log.features import Features
-from unskew.log.impressions import ragged_entries
+from unskew.log.impressions import ragged_entries, run_offsets
 
 __all__ = ["LabelledData"]
 
@@ -93,10 +93,7 @@ class LabelledData:
     @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
         """Where each query's rows begin, and the number of rows at the end."""
-        if not len(self.query):
-            return np.zeros(1, dtype=np.int64)
-        change = np.flatnonzero(self.query[1:] != self.query[:-1]) + 1
-        return np.concatenate(([0], change, [len(self.query)])).astype(np.int64)
+        return run_offsets(self.query)
 
     @property
     def n_queries(self) -> int:

@@ -12,13 +12,9 @@ from unskew.errors import DataError, UsageError
 from unskew.log.columns import choose_features
 from unskew.log.features import Features
 from unskew.log.sources import connect, open_table
+from unskew.log.sources.frames import is_frame
 
 __all__ = ["features_from", "is_frame"]
-
-
-def is_frame(X: Any) -> bool:
-    """Whether X is a data frame (pandas, Polars, Arrow): named columns that speak Arrow."""
-    return hasattr(X, "__arrow_c_stream__") or type(X).__module__.partition(".")[0] == "pandas"
 
 
 def features_from(

@@ -91,6 +91,7 @@ def missing_column(name: str, present: Iterable[str], source: str, option: str) 
 
 _DROP_NULL = "fill it in, or leave such rows out"
 _OWN_SESSION = "give each page view a session of its own"
+_TWICE = ("occurs twice in a session", f"{_OWN_SESSION}, or remove repeated rows")
 _PLACE = "give the place on the page: 1, 2, 3, …"
 
 
@@ -168,18 +169,8 @@ class Kind(IntEnum):
         "changes within a session; the weight belongs to the session",
         "write the same weight on every row of a session",
     )
-    DUPLICATE_POSITION = (
-        "position",
-        "sessions",
-        "occurs twice in a session",
-        "give each page view a session of its own, or remove repeated rows",
-    )
-    DUPLICATE_DOC = (
-        "doc",
-        "sessions",
-        "occurs twice in a session",
-        "give each page view a session of its own, or remove repeated rows",
-    )
+    DUPLICATE_POSITION = ("position", "sessions", *_TWICE)
+    DUPLICATE_DOC = ("doc", "sessions", *_TWICE)
     INFINITE_FEATURE = (
         "feature",
         "documents",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import pairwise
 from typing import Any
@@ -53,13 +54,7 @@ def read_sessions(
 ) -> tuple[SessionCoder, SessionOrder]:
     """Read a whole log into a coder; also returns the order of sessions that was found to hold."""
     for order in SessionOrder:
-        coder = SessionCoder(
-            feature_names=features.names,
-            feature_dtype=features.dtype,
-            categories=features.coders(),
-            from_text=table.from_text,
-            position_shift=1 - first_position,
-        )
+        coder = SessionCoder(features, from_text=table.from_text, position_shift=1 - first_position)
         try:
             _SessionStream(table, columns, features, order, coder).run(progress)
         except _OrderIsAnother:
@@ -109,22 +104,18 @@ class _AscendingRuns:
         self._low = None
 
 
+@dataclass
 class _SessionStream:
     """One pass over a log that hands whole sessions to a coder."""
 
-    def __init__(
-        self,
-        table: SourceTable,
-        columns: Columns,
-        features: FeatureColumns,
-        order: SessionOrder,
-        coder: SessionCoder,
-    ) -> None:
-        self.table, self.columns, self.features = table, columns, features
-        self.order, self.coder = order, coder
-        self.runs = _AscendingRuns()
-        self.seen = HashTable()
-        self.last: Any = None
+    table: SourceTable
+    columns: Columns
+    features: FeatureColumns
+    order: SessionOrder
+    coder: SessionCoder
+    runs: _AscendingRuns = field(default_factory=_AscendingRuns)
+    seen: HashTable = field(default_factory=HashTable)
+    last: Any = None
 
     def run(self, progress: bool) -> None:
         """Read all batches; the last session of each waits for its rows in the next one."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from unskew.lazy import lazy_names
 
 if TYPE_CHECKING:
     from unskew.online.ab import ABReading as ABReading
@@ -18,31 +19,20 @@ if TYPE_CHECKING:
     from unskew.online.preference import read_interleaving as read_interleaving
     from unskew.online.rankings import mix_rankings as mix_rankings
 
-# Each public name and the module it lives in; they load on first use.
-_HOME = {
-    "ABReading": "unskew.online.ab",
-    "InterleavingReading": "unskew.online.preference",
-    "Mixed": "unskew.online.interleaving",
-    "Plan": "unskew.online.power",
-    "competitive_pairs": "unskew.online.interleaving",
-    "mix_rankings": "unskew.online.rankings",
-    "plan_ab": "unskew.online.power",
-    "probabilistic": "unskew.online.interleaving",
-    "read_ab": "unskew.online.ab",
-    "read_interleaving": "unskew.online.preference",
-    "team_draft": "unskew.online.interleaving",
-}
-
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'unskew.online' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# Each public name with the module it lives in; they load on first use.
+__all__, __getattr__, __dir__ = lazy_names(
+    __name__,
+    (
+        "unskew.online.ab:ABReading",
+        "unskew.online.preference:InterleavingReading",
+        "unskew.online.interleaving:Mixed",
+        "unskew.online.power:Plan",
+        "unskew.online.interleaving:competitive_pairs",
+        "unskew.online.rankings:mix_rankings",
+        "unskew.online.power:plan_ab",
+        "unskew.online.interleaving:probabilistic",
+        "unskew.online.ab:read_ab",
+        "unskew.online.preference:read_interleaving",
+        "unskew.online.interleaving:team_draft",
+    ),
+)

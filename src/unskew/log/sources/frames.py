@@ -10,16 +10,16 @@ from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.table import SourceTable, dictionaries, first_line, opened
 
-__all__ = ["FRAMES"]
+__all__ = ["FRAMES", "is_frame"]
 
 
 def _is_pandas(frame: Any) -> bool:
     return type(frame).__module__.partition(".")[0] == "pandas"
 
 
-def _accepts(source: Any) -> bool:
-    speaks_arrow = hasattr(source, "__arrow_c_stream__")
-    return speaks_arrow or isinstance(source, pa.Table | dict) or _is_pandas(source)
+def is_frame(source: Any) -> bool:
+    """Whether this is a data frame (pandas, Polars, Arrow): named columns that speak Arrow."""
+    return hasattr(source, "__arrow_c_stream__") or _is_pandas(source)
 
 
 def _open(request: Request) -> SourceTable:
@@ -43,6 +43,6 @@ def _open(request: Request) -> SourceTable:
 FRAMES = SourceKind(
     "frames",
     _open,
-    accepts=_accepts,
+    accepts=lambda source: is_frame(source) or isinstance(source, dict),
     accepted="an Arrow table, a pandas or Polars frame, a dictionary of columns",
 )
