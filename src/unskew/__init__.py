@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unskew import bias as bias
+    from unskew import clicks as clicks
     from unskew import datasets as datasets
     from unskew import online as online
     from unskew import simulate as simulate
@@ -68,7 +69,7 @@ _HOME = {
 }
 
 # Public modules, which load on first use as well.
-_MODULES = ("bias", "datasets", "online", "simulate")
+_MODULES = ("bias", "clicks", "datasets", "online", "simulate")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

@@ -128,9 +128,7 @@ class Harvesting:
             theta = np.divide(
                 examined.sum(axis=1), n.sum(axis=1), out=theta.copy(), where=n.sum(axis=1) > 0
             )
-            relevance = np.divide(
-                relevant + relevant.T, both, out=relevance.copy(), where=both > 0
-            )
+            relevance = np.divide(relevant + relevant.T, both, out=relevance.copy(), where=both > 0)
             if np.abs(theta / theta.max() - before / before.max()).max() < self.tolerance:
                 break
         return theta

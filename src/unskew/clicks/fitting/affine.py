@@ -13,20 +13,29 @@ bias. The EM has one hidden variable, whether the result was relevant in that im
     base[state]  = sum of P(irrelevant, click) / sum of P(irrelevant)
     r[document]  = sum of P(relevant) / impressions                     over those of a document
 
+Where a position has several states (contexts, last clicks), each is drawn towards the mean of its
+position by the weight of a few relevant impressions: a state that was hardly seen gets that mean.
+
 Adding to every r what is taken from every slope changes nothing about clicks: only the slopes
 relative to each other are known, and of the bases only how they fall.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from unskew.clicks.fitting.cells import PatternRows, StateCells, States, cells_of, pattern_rows
+from unskew.clicks.fitting.cells import StateCells, States, cells_of, row_states
+from unskew.clicks.fitting.curve import examination_bias
 from unskew.clicks.fitting.likelihood import Evidence, Prediction
+from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.clicks.fitting.movement import linked_states
+from unskew.errors import UsageError
+from unskew.log.counts import sums
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -37,6 +46,8 @@ FloatArray = npt.NDArray[np.float64]
 _TINY = 1e-12
 # Where EM starts: every state alike. A base of 0 stays 0, so trust begins above it.
 START_SLOPE, START_BASE = 0.5, 0.02
+# How many relevant impressions the mean of its position is worth to a state (a context, a last click).
+POOLING = 10.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -71,32 +82,34 @@ class AffineLikelihood:
 
     def __init__(
         self,
-        rows: PatternRows,
+        clicks: LogClicks,
         states: States,
         *,
-        n_documents: int,
         with_base: bool = False,
         curves: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
-        self.states, self.with_base, self._n_documents = states, with_base, n_documents
-        self._rows = rows
-        self.cells: StateCells = cells_of(rows, states)
-        self.slope, self.base = curves or (
-            np.full(len(states), START_SLOPE),
-            np.full(len(states), START_BASE if with_base else 0.0),
-        )
+        self.clicks, self.states, self.with_base = clicks, states, with_base
+        self.slope: FloatArray = np.full(len(states), START_SLOPE)
+        self.base: FloatArray = np.full(len(states), START_BASE if with_base else 0.0)
+        if curves is not None:
+            self.slope, self.base = curves
+
+    @cached_property
+    def cells(self) -> StateCells:
+        """Impressions and clicks of each document in each state."""
+        return cells_of(self.clicks, self.states)
 
     @property
     def n_documents(self) -> int:
         """How many documents have a relevance."""
-        return self._n_documents
+        return self.clicks.n_documents
 
     def evidence(self, relevance: FloatArray) -> Evidence:
         """What the clicks say about these relevances, by the present curves."""
-        sums = np.zeros((4, self._n_documents))
+        of_documents = np.zeros((4, self.n_documents))
         self._expected = np.zeros((4, len(self.states)))
-        total = _expect(self.cells, self.slope, self.base, relevance, sums, self._expected)
-        return Evidence(total, *sums)
+        total = _expect(self.cells, self.slope, self.base, relevance, of_documents, self._expected)
+        return Evidence(total, *of_documents)
 
     def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
         """The M-step of a free relevance under a beta prior of that mean and so many trials."""
@@ -107,28 +120,49 @@ class AffineLikelihood:
     def step(self) -> None:
         """The M-step of both curves, by the E-step of the latest `evidence`."""
         hit, relevant, lucky, shown = self._expected
-        self.slope = np.divide(hit, relevant, out=self.slope.copy(), where=relevant > 0)
+        self.slope = self._pooled(hit, relevant, self.slope)
         if self.with_base:
-            irrelevant = shown - relevant
-            self.base = np.divide(lucky, irrelevant, out=self.base.copy(), where=irrelevant > 0)
+            self.base = self._pooled(lucky, shown - relevant, self.base)
 
-    def on(self, data: Impressions, mass: FloatArray | None = None) -> AffineLikelihood:
-        """The same curves on other clicks."""
-        return AffineLikelihood(
-            pattern_rows(data, mass), self.states, n_documents=len(data.documents),
-            with_base=self.with_base, curves=(self.slope, self.base),
-        )  # fmt: skip
+    def _pooled(self, successes: FloatArray, trials: FloatArray, present: FloatArray) -> FloatArray:
+        """The share of each state, drawn towards that of its position."""
+        at, n = self.states.position - 1, self.states.n_positions
+        of_position = sums(at, trials, n)
+        mean = sums(at, successes, n) / np.maximum(of_position, _TINY)
+        found = (successes + POOLING * mean[at]) / (trials + POOLING)
+        return np.where(of_position[at] > _TINY, found, present)
+
+    def own(self) -> FloatArray:
+        """Both curves in one array."""
+        return np.concatenate((self.slope, self.base)) if self.with_base else self.slope
+
+    def set_own(self, values: FloatArray) -> None:
+        """Take over curves in the order of `own`."""
+        self.slope = values[: len(self.states)]
+        if self.with_base:
+            self.base = values[len(self.states) :]
+
+    def on(
+        self,
+        data: Impressions,
+        mass: FloatArray | None = None,
+        *,
+        known: npt.NDArray[np.int64] | None = None,
+    ) -> AffineLikelihood:
+        """The same curves on other clicks; documents have no parameter here but their relevance."""
+        clicks = LogClicks(data, mass, self.clicks.by_version)
+        curves = (self.slope, self.base)
+        return AffineLikelihood(clicks, self.states, with_base=self.with_base, curves=curves)
 
     def predict(self, relevance: FloatArray) -> Prediction:
         """P(click) of every result of every pattern."""
-        rows = self._rows
-        state, r = self.states.of(rows), relevance[rows.document]
+        rows = self.clicks.rows()
+        state, r = row_states(self.clicks, rows, self.states), relevance[rows.document]
         conditional = self.base[state] + (self.slope[state] - self.base[state]) * r
         marginal = conditional
         if self.states.last_click is not None:
             marginal = np.empty(len(r))
-            starts = np.flatnonzero(np.diff(rows.pattern, prepend=-1, append=-1))
-            _browsing_marginals(starts, rows.position, r, self._table(), marginal)
+            _browsing_marginals(rows.starts, rows.position, r, self._table(), marginal)
         return Prediction(rows.position, rows.clicked, rows.mass, conditional, marginal)
 
     def _table(self) -> FloatArray:
@@ -139,25 +173,60 @@ class AffineLikelihood:
         return table
 
     def parameters(self) -> dict[str, Any]:
-        """The curves with the states they belong to."""
-        found: dict[str, Any] = {"position": self.states.position, "examination": self.slope}
+        """The curves with the states they belong to and how often each state was seen."""
+        found: dict[str, Any] = {"position": self.states.position}
         if self.states.last_click is not None:
             found["last_click"] = self.states.last_click
         if self.states.context is not None:
-            found["context"] = self.states.context
+            names = [*self.states.contexts, None]
+            found["context"] = [names[index] for index in self.states.context]
+        found["examination"] = self.slope
         if self.with_base:
             found["trust"] = self.base
-        return found
+        return found | {"impressions": self._per_state(self.cells.shown)}
 
-    def position_bias(self) -> PositionBias:
-        """The mean slope of each position over its impressions, relative to position 1."""
-        cells, at = self.cells, self.states.position - 1
-        shown = np.bincount(cells.state, weights=cells.shown, minlength=len(self.states))
-        n = self.states.n_positions
-        weight = np.bincount(at, weights=shown, minlength=n)
-        total = np.bincount(at, weights=shown * (self.slope - self.base), minlength=n)
-        mean = np.divide(total, weight, out=np.ones(n), where=weight > 0)
-        return PositionBias.from_propensities(np.maximum(mean, _TINY))
+    def examination(self, relevance: FloatArray) -> dict[str, Any]:
+        """The columns of `parameters`, whatever the relevance."""
+        return self.parameters()
+
+    def unlinked_positions(self) -> list[int]:
+        """Positions of states that no document links to the topmost state that was seen."""
+        seen = np.unique(self.cells.state)
+        root = linked_states(
+            self.cells.document, self.cells.state, n_documents=self.n_documents,
+            n_states=len(self.states),
+        )  # fmt: skip
+        apart = seen[root[seen] != root[seen[0]]] if len(seen) else seen
+        return [int(k) for k in np.unique(self.states.position[apart])]
+
+    def _per_state(self, value: FloatArray) -> FloatArray:
+        return sums(self.cells.state, value, len(self.states))
+
+    def position_bias(self, context: Any = None) -> PositionBias:
+        """The mean slope of each position over its impressions, relative to position 1.
+
+        Of one ``context``, or over all.
+        """
+        at, n = self.states.position - 1, self.states.n_positions
+        shown, clicks = self._per_state(self.cells.shown), self._per_state(self.cells.clicks)
+        rises = self.slope - self.base
+        if context is not None:
+            chosen = self._states_of_context(context)
+            at, shown, clicks, rises = at[chosen], shown[chosen], clicks[chosen], rises[chosen]
+        weight = sums(at, shown, n)
+        total = sums(at, shown * rises, n)
+        return examination_bias(
+            np.divide(total, weight, out=np.zeros(n), where=weight > 0),
+            impressions=weight,
+            clicks=sums(at, clicks, n),
+        )
+
+    def _states_of_context(self, context: Any) -> npt.NDArray[np.intp]:
+        names = list(self.states.contexts)
+        if self.states.context is None or context not in names:
+            known = f"its contexts are {names}" if names else "this model has no contexts"
+            raise UsageError(f"context {context!r} is not known: {known}")
+        return np.flatnonzero(self.states.context == names.index(context))
 
 
 @njit(cache=True, nogil=True)

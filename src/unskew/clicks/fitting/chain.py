@@ -15,20 +15,25 @@ that nothing was clicked there, is a product of such terms. The M-steps are shar
     after_click  = walked on / clicks that did not satisfy
     after_skip   = walked on / examined without a click
 
-Which of them are free, and what shares a value, makes the models: see `ChainForm`.
+All sessions of a page whose last click is in the same slot say the same about the slots below it: the
+E-step takes time by the slots of the distinct pages, however many sessions and patterns there are.
+Which parameters are free, and what shares a value, makes the models: see `ChainForm`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from unskew.clicks.fitting.cells import PatternRows, pattern_rows
+from unskew.clicks.fitting.curve import examination_bias
 from unskew.clicks.fitting.likelihood import Evidence, Prediction
+from unskew.clicks.fitting.log_clicks import LogArrays, LogClicks
+from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -40,6 +45,8 @@ _TINY = 1e-12
 START = 0.5
 # How many clicks' worth a document's own satisfaction is drawn towards the mean.
 SATISFACTION_STRENGTH = 5.0
+# How many clicks the mean of all positions is worth to the chance to walk on at one of them.
+POOLING = 10.0
 
 
 @dataclass(frozen=True)
@@ -63,22 +70,41 @@ class ChainForm:
 
 @dataclass(frozen=True, eq=False)
 class ChainParameters:
-    """The present values: by document, by position of the click, and by position of the skip."""
+    """The present values: by document, by position of the click, and by position of the skip.
+
+    ``typical`` is the satisfaction of a document without clicks.
+    """
 
     satisfaction: FloatArray
     share: float
     after_click: FloatArray
     after_skip: FloatArray
+    typical: float = START
 
 
-class _Chain(NamedTuple):
-    """Patterns as plain arrays: rows of pattern m are ``starts[m]:starts[m + 1]``."""
+class ChainCounts(NamedTuple):
+    """All that a chain model sees of a log.
 
-    starts: npt.NDArray[np.int64]
+    By page: ``shown`` sessions, of them ``silent`` without a click; its entries are
+    ``page_offsets[g]:page_offsets[g + 1]`` with ``document`` and ``place`` (the position from 0), and
+    ``ended`` counts the sessions whose last click was on the entry. What lies above a last click was
+    seen for sure. By document: ``examined`` there, ``clicks``, ``passed`` (clicks after which she
+    walked on) and ``told`` (clicks that had a result below, so that satisfaction can show). By place:
+    ``walked`` on after a click, ``skipped`` and walked on.
+    """
+
+    page_offsets: npt.NDArray[np.int64]
     document: npt.NDArray[np.int64]
     place: npt.NDArray[np.int64]
-    clicked: npt.NDArray[np.bool_]
-    mass: FloatArray
+    shown: FloatArray
+    silent: FloatArray
+    ended: FloatArray
+    examined: FloatArray
+    clicks: FloatArray
+    passed: FloatArray
+    told: FloatArray
+    walked: FloatArray
+    skipped: FloatArray
 
 
 class _Values(NamedTuple):
@@ -94,7 +120,6 @@ class _Sums(NamedTuple):
     """Expected counts: by document, and by place of the click or skip."""
 
     examined: FloatArray
-    clicks: FloatArray
     satisfied: FloatArray
     unsatisfied: FloatArray
     on_after_click: FloatArray
@@ -102,92 +127,133 @@ class _Sums(NamedTuple):
     on_after_skip: FloatArray
 
 
+@njit(cache=True, nogil=True)
+def _count(log, counts):  # type: ignore[no-untyped-def]
+    """Add up every pattern."""
+    for m in range(len(log.page)):
+        mass, page = log.mass[m], log.page[m]
+        if mass <= 0.0:
+            continue
+        first, end = log.page_offsets[page], log.page_offsets[page + 1]
+        click, clicks_end = log.click_offsets[m], log.click_offsets[m + 1]
+        counts.shown[page] += mass
+        if click == clicks_end:
+            counts.silent[page] += mass
+            continue
+        last = first + log.slot[clicks_end - 1]
+        counts.ended[last] += mass
+        for entry in range(first, last + 1):
+            d, k = counts.document[entry], counts.place[entry]
+            counts.examined[d] += mass
+            if entry != first + log.slot[click]:
+                counts.skipped[k] += mass
+                continue
+            click += 1
+            counts.clicks[d] += mass
+            if entry < last:
+                counts.passed[d] += mass
+                counts.walked[k] += mass
+            if entry + 1 < end:
+                counts.told[d] += mass
+
+
+def chain_counts(log: LogArrays, n_documents: int, n_positions: int) -> ChainCounts:
+    """What a chain model sees of a log; positions beyond the last share it."""
+    shown, silent = np.zeros((2, len(log.page_offsets) - 1))
+    examined, clicks, passed, told = np.zeros((4, n_documents))
+    walked, skipped = np.zeros((2, n_positions))
+    counts = ChainCounts(
+        page_offsets=log.page_offsets,
+        document=log.document,
+        place=np.minimum(log.position.astype(np.int64), n_positions) - 1,
+        shown=shown, silent=silent, ended=np.zeros(len(log.document)),
+        examined=examined, clicks=clicks, passed=passed, told=told, walked=walked, skipped=skipped,
+    )  # fmt: skip
+    _count(log, counts)
+    return counts
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def _no_click_from(chain, values, first, end, silent):  # type: ignore[no-untyped-def]
-    """Fill ``silent[k]``, the chance of no click from row ``first + k`` on if it is examined."""
+def silent_from(counts, values, first, end, silent):  # type: ignore[no-untyped-def]
+    """Fill ``silent[k]``, the chance of no click from entry ``first + k`` on if it is examined."""
     n = end - first
     silent[n] = 1.0
     for k in range(n - 1, -1, -1):
-        go_on = values.after_skip[chain.place[first + k]]
+        go_on = values.after_skip[counts.place[first + k]]
         rest = go_on * silent[k + 1] + 1.0 - go_on
-        silent[k] = (1.0 - values.relevance[chain.document[first + k]]) * rest
+        silent[k] = (1.0 - values.relevance[counts.document[first + k]]) * rest
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _chain_sums(chain, values, sums, longest):  # type: ignore[no-untyped-def]
-    """The E-step over all patterns; returns the log-likelihood."""
+def _below_last_click(counts, values, sums, longest):  # type: ignore[no-untyped-def]
+    """The E-step below the last click of every session; returns its part of the log-likelihood.
+
+    ``reached`` is how many sessions, in expectation, examined the entry at hand without a click there
+    or below.
+    """
     total = 0.0
     silent = np.empty(longest + 1)
-    for m in range(len(chain.starts) - 1):
-        start, end = chain.starts[m], chain.starts[m + 1]
-        mass = chain.mass[start]
-        last = start - 1
-        for row in range(start, end):
-            if chain.clicked[row]:
-                last = row
-        log = 0.0
-        for row in range(start, last + 1):
-            d, k = chain.document[row], chain.place[row]
-            r = values.relevance[d]
-            sums.examined[d] += mass
-            if not chain.clicked[row]:
-                go_on = values.after_skip[k]
-                log += np.log(max((1.0 - r) * go_on, _TINY))
-                sums.skipped[k] += mass
-                sums.on_after_skip[k] += mass
-                continue
-            log += np.log(max(r, _TINY))
-            sums.clicks[d] += mass
-            if row < last:
-                go_on = values.after_click[k] * (1.0 - values.satisfaction[d])
-                log += np.log(max(go_on, _TINY))
-                sums.unsatisfied[k] += mass
-                sums.on_after_click[k] += mass
-        # Below the last click: was she satisfied, did she leave, or look and click nothing?
-        _no_click_from(chain, values, last + 1, end, silent)
-        reached = mass
-        if last >= start and last + 1 < end:
-            d, k = chain.document[last], chain.place[last]
-            s, go_on = values.satisfaction[d], values.after_click[k]
-            tail = max(s + (1.0 - s) * (go_on * silent[0] + 1.0 - go_on), _TINY)
-            log += np.log(tail)
-            sums.satisfied[d] += mass * s / tail
-            sums.unsatisfied[k] += mass * (1.0 - s / tail)
-            reached = mass * (1.0 - s) * go_on * silent[0] / tail
-            sums.on_after_click[k] += reached
-        elif last >= start:
-            # The click was on the last result: whether it satisfied does not show.
-            s = values.satisfaction[chain.document[last]]
-            sums.satisfied[chain.document[last]] += mass * s
-        else:
-            log += np.log(max(silent[0], _TINY))
-        for row in range(last + 1, end):
-            d, k = chain.document[row], chain.place[row]
+    for page in range(len(counts.shown)):
+        if counts.shown[page] <= 0.0:
+            continue
+        first, end = counts.page_offsets[page], counts.page_offsets[page + 1]
+        silent_from(counts, values, first, end, silent)
+        reached = counts.silent[page]
+        if reached > 0.0:
+            total += reached * np.log(max(silent[0], _TINY))
+        for entry in range(first, end):
+            d, k = counts.document[entry], counts.place[entry]
+            below = silent[entry - first + 1]
             sums.examined[d] += reached
-            if row + 1 < end:
+            ended = counts.ended[entry]
+            if entry + 1 == end:
+                # Whether a click on the last result satisfied does not show.
+                continue
+            if reached > 0.0:
                 go_on = values.after_skip[k]
-                below = silent[row - last]
-                rest = max(go_on * below + 1.0 - go_on, _TINY)
                 sums.skipped[k] += reached
-                reached *= go_on * below / rest
+                reached *= go_on * below / max(go_on * below + 1.0 - go_on, _TINY)
                 sums.on_after_skip[k] += reached
-        total += mass * log
+            if ended > 0.0:
+                # Was she satisfied, did she leave, or look and click nothing?
+                s, go_on = values.satisfaction[d], values.after_click[k]
+                tail = max(s + (1.0 - s) * (go_on * below + 1.0 - go_on), _TINY)
+                total += ended * np.log(tail)
+                sums.satisfied[d] += ended * s / tail
+                sums.unsatisfied[k] += ended * (1.0 - s / tail)
+                looked = ended * (1.0 - s) * go_on * below / tail
+                sums.on_after_click[k] += looked
+                reached += looked
     return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _chain_predictions(chain, values, conditional, marginal):  # type: ignore[no-untyped-def]
+def _reached(counts, values, shown, examined):  # type: ignore[no-untyped-def]
+    """Add up the chance that each place is examined over the sessions."""
+    for page in range(len(counts.shown)):
+        reached = counts.shown[page]
+        for entry in range(counts.page_offsets[page], counts.page_offsets[page + 1]):
+            d, k = counts.document[entry], counts.place[entry]
+            r = values.relevance[d]
+            shown[k] += counts.shown[page]
+            examined[k] += reached
+            after_click = values.after_click[k] * (1.0 - values.satisfaction[d])
+            reached *= r * after_click + (1.0 - r) * values.after_skip[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _chain_predictions(rows, place, values, conditional, marginal):  # type: ignore[no-untyped-def]
     """P(click) of every row given the clicks above it, and without them."""
-    for m in range(len(chain.starts) - 1):
+    for m in range(len(rows.starts) - 1):
         seen, reached = 1.0, 1.0
-        for row in range(chain.starts[m], chain.starts[m + 1]):
-            d, k = chain.document[row], chain.place[row]
+        for row in range(rows.starts[m], rows.starts[m + 1]):
+            d, k = rows.document[row], place[row]
             r = values.relevance[d]
             after_click = values.after_click[k] * (1.0 - values.satisfaction[d])
             conditional[row] = seen * r
             marginal[row] = reached * r
             reached *= r * after_click + (1.0 - r) * values.after_skip[k]
-            if chain.clicked[row]:
+            if rows.clicked[row]:
                 seen = after_click
             else:
                 seen *= (1.0 - r) * values.after_skip[k] / max(1.0 - seen * r, _TINY)
@@ -198,33 +264,33 @@ class ChainLikelihood:
 
     def __init__(
         self,
-        rows: PatternRows,
+        clicks: LogClicks,
         form: ChainForm,
         *,
-        n_documents: int,
         n_positions: int,
         parameters: ChainParameters | None = None,
     ) -> None:
-        self.form, self._n_documents, self._n_positions = form, n_documents, n_positions
-        self._rows = rows
-        starts = np.flatnonzero(np.diff(rows.pattern, prepend=-1, append=-1))
-        place = np.minimum(rows.position, n_positions) - 1
-        self._chain = _Chain(starts, rows.document, place, rows.clicked, rows.mass)
-        self._longest = int(np.diff(starts).max(initial=0))
+        self.clicks, self.form, self._n_positions = clicks, form, n_positions
         always = form.walk == "after click"
         self.present = parameters or ChainParameters(
-            satisfaction=np.full(n_documents, 0.0 if form.satisfaction == "none" else START),
+            satisfaction=np.full(self.n_documents, 0.0 if form.satisfaction == "none" else START),
             share=START,
             after_click=np.full(n_positions, START),
             after_skip=np.full(n_positions, 1.0 if always else START),
         )
 
+    @cached_property
+    def counts(self) -> ChainCounts:
+        """What the model sees of the log."""
+        return chain_counts(self.clicks.arrays, self.n_documents, self._n_positions)
+
     @property
     def n_documents(self) -> int:
         """How many documents have a relevance."""
-        return self._n_documents
+        return self.clicks.n_documents
 
-    def _values(self, relevance: FloatArray) -> _Values:
+    def values(self, relevance: FloatArray) -> _Values:
+        """The present parameters as the kernels take them."""
         now = self.present
         shared = self.form.satisfaction == "share"
         satisfaction = now.share * relevance if shared else now.satisfaction
@@ -232,20 +298,25 @@ class ChainLikelihood:
 
     def evidence(self, relevance: FloatArray) -> Evidence:
         """What the clicks say about these relevances, by the present parameters."""
-        sums = _Sums(*np.zeros((3, self._n_documents)), *np.zeros((4, self._n_positions)))
-        total = _chain_sums(self._chain, self._values(relevance), sums, self._longest)
+        counts, values, r = self.counts, self.values(relevance), relevance
+        sums = _Sums(
+            counts.examined.copy(), np.zeros(self.n_documents), counts.walked.copy(),
+            counts.walked.copy(), counts.skipped.copy(), counts.skipped.copy(),
+        )  # fmt: skip
+        longest = int(np.diff(counts.page_offsets).max(initial=0))
+        total = _below_last_click(counts, values, sums, longest) + _seen_part(counts, values)
         self._expected, self._relevance = sums, relevance
-        r = relevance
-        gradient = sums.clicks - sums.examined * r
+        gradient = counts.clicks - sums.examined * r
         information = sums.examined * r * (1.0 - r)
         if self.form.satisfaction == "share":
             # The relevance also decides how often a click satisfies.
-            free = np.maximum(1.0 - self.present.share * r, _TINY)
-            odds = (1.0 - r) / free
-            missed = (sums.clicks - sums.satisfied) * self.present.share * r
-            gradient += sums.satisfied * (1.0 - r) - missed * odds
-            information += sums.clicks * self.present.share * r * (1.0 - r) * odds
-        return Evidence(total, sums.examined, sums.clicks, gradient, information)
+            share = self.present.share
+            odds = (1.0 - r) / np.maximum(1.0 - share * r, _TINY)
+            gradient += (
+                sums.satisfied * (1.0 - r) - (counts.told - sums.satisfied) * share * r * odds
+            )
+            information += counts.told * share * r * (1.0 - r) * odds
+        return Evidence(float(total), sums.examined, counts.clicks, gradient, information)
 
     def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
         """The M-step of a free relevance under a beta prior of that mean and so many trials."""
@@ -258,7 +329,7 @@ class ChainLikelihood:
         # (hits + s) log r + misses log(1 - r) + u log(1 - phi r), where s clicks satisfied and u did
         # not: its derivative is 0 at the smaller root of a quadratic.
         phi, s = self.present.share, self._expected.satisfied
-        u = evidence.successes - s
+        u = self.counts.told - s
         top = hits + s
         a = phi * (top + misses + u)
         b = top * (1.0 + phi) + misses + phi * u
@@ -267,45 +338,76 @@ class ChainLikelihood:
 
     def step(self) -> None:
         """The M-step of the walk and the satisfaction, by the E-step of the latest `evidence`."""
-        sums, now = self._expected, self.present
+        sums, now, told = self._expected, self.present, self.counts.told
         if self.form.walk == "one":
             on = sums.on_after_click.sum() + sums.on_after_skip.sum()
             chances = sums.unsatisfied.sum() + sums.skipped.sum()
             one = np.full(self._n_positions, on / chances if chances > 0 else START)
             now = replace(now, after_click=one, after_skip=one)
         else:
-            walked = np.divide(
-                sums.on_after_click, sums.unsatisfied, out=now.after_click.copy(),
-                where=sums.unsatisfied > 0,
-            )  # fmt: skip
+            mean = sums.on_after_click.sum() / max(sums.unsatisfied.sum(), _TINY)
+            walked = (sums.on_after_click + POOLING * mean) / (sums.unsatisfied + POOLING)
             now = replace(now, after_click=walked)
         if self.form.satisfaction == "document":
-            mean = sums.satisfied.sum() / max(sums.clicks.sum(), _TINY)
-            strength = SATISFACTION_STRENGTH
-            found = (sums.satisfied + strength * mean) / (sums.clicks + strength)
-            now = replace(now, satisfaction=found)
+            mean, strength = sums.satisfied.sum() / max(told.sum(), _TINY), SATISFACTION_STRENGTH
+            found = (sums.satisfied + strength * mean) / (told + strength)
+            now = replace(now, satisfaction=found, typical=float(mean))
         elif self.form.satisfaction == "share":
-            now = replace(now, share=_share(sums, self._relevance, now.share))
+            now = replace(now, share=_share(sums.satisfied, told, self._relevance, now.share))
         self.present = now
 
-    def on(self, data: Impressions, mass: FloatArray | None = None) -> ChainLikelihood:
-        """The same parameters on other clicks."""
-        n = len(data.documents)
-        present = self.present
-        if n != self._n_documents:
-            # Documents never seen in training satisfy like the average one.
-            mean = float(present.satisfaction.mean()) if len(present.satisfaction) else 0.0
-            present = replace(present, satisfaction=np.full(n, mean))
-        return ChainLikelihood(
-            pattern_rows(data, mass), self.form, n_documents=n, n_positions=self._n_positions,
-            parameters=present,
-        )  # fmt: skip
+    def own(self) -> FloatArray:
+        """The free parameters in one array: the walk, then the satisfaction."""
+        now = self.present
+        walk = now.after_click[:1] if self.form.walk == "one" else now.after_click
+        satisfied = {
+            "none": np.empty(0), "share": np.array([now.share]), "document": now.satisfaction,
+        }  # fmt: skip
+        return np.concatenate((walk, satisfied[self.form.satisfaction]))
+
+    def set_own(self, values: FloatArray) -> None:
+        """Take over parameters in the order of `own`."""
+        now, n = self.present, self._n_positions
+        if self.form.walk == "one":
+            rest, one = values[1:], np.full(n, values[0])
+            now = replace(now, after_click=one, after_skip=one)
+        else:
+            rest, now = values[n:], replace(now, after_click=values[:n])
+        if self.form.satisfaction == "document":
+            now = replace(now, satisfaction=rest)
+        elif self.form.satisfaction == "share":
+            now = replace(now, share=float(rest[0]))
+        self.present = now
+
+    def on(
+        self,
+        data: Impressions,
+        mass: FloatArray | None = None,
+        *,
+        known: npt.NDArray[np.int64] | None = None,
+    ) -> ChainLikelihood:
+        """The same parameters on other clicks.
+
+        ``known`` says which document of this log each document of ``data`` is, -1 for new ones. Without
+        it a log of as many documents has the same, and another one has new ones. New documents satisfy
+        like one without clicks.
+        """
+        clicks, present = LogClicks(data, mass, self.clicks.by_version), self.present
+        if known is None and clicks.n_documents != self.n_documents:
+            known = np.full(clicks.n_documents, -1)
+        if known is not None and self.form.satisfaction == "document":
+            satisfaction = np.append(present.satisfaction, present.typical)[known]
+            present = replace(present, satisfaction=satisfaction)
+        elif known is not None:
+            present = replace(present, satisfaction=np.zeros(clicks.n_documents))
+        return ChainLikelihood(clicks, self.form, n_positions=self._n_positions, parameters=present)
 
     def predict(self, relevance: FloatArray) -> Prediction:
         """P(click) of every result of every pattern."""
-        rows = self._rows
+        rows = self.clicks.rows()
+        place = np.minimum(rows.position, self._n_positions) - 1
         conditional, marginal = np.empty((2, len(rows.document)))
-        _chain_predictions(self._chain, self._values(relevance), conditional, marginal)
+        _chain_predictions(rows, place, self.values(relevance), conditional, marginal)
         return Prediction(rows.position, rows.clicked, rows.mass, conditional, marginal)
 
     def parameters(self) -> dict[str, Any]:
@@ -315,25 +417,63 @@ class ChainLikelihood:
         if self.form.walk == "one":
             found["continuation"] = float(now.after_click[0])
         else:
-            found["continuation_after_click"] = now.after_click
+            found["position"] = np.arange(1, self._n_positions + 1)
+            found["continuation"] = now.after_click
         if self.form.satisfaction == "document":
             found["satisfaction"] = now.satisfaction
         elif self.form.satisfaction == "share":
             found["satisfaction_share"] = now.share
         return found
 
-    def position_bias(self) -> PositionBias:
-        """How often each position is reached on average, relative to position 1."""
-        raise NotImplementedError
+    def examination(self, relevance: FloatArray) -> dict[str, Any]:
+        """Each position with its impressions and its mean chance of being examined over them."""
+        shown, reached = np.zeros((2, self._n_positions))
+        _reached(self.counts, self.values(relevance), shown, reached)
+        return {
+            "position": np.arange(1, self._n_positions + 1),
+            "examination": np.divide(reached, shown, out=np.zeros(len(shown)), where=shown > 0),
+            "impressions": shown,
+        }
+
+    def unlinked_positions(self) -> list[int]:
+        """None: what was clicked above tells how far users came, whether documents moved or not."""
+        return []
+
+    def position_bias(self, context: Any = None) -> PositionBias:
+        """The mean chance of each position to be examined over the log, relative to position 1.
+
+        The relevance is that of the latest `evidence`.
+        """
+        if context is not None:
+            raise UsageError(f"context {context!r} is not known: this model has no contexts")
+        found = self.examination(self._relevance)
+        return examination_bias(found["examination"], impressions=found["impressions"])
 
 
-def _share(sums: _Sums, relevance: FloatArray, share: float) -> float:
+def _seen_part(counts: ChainCounts, values: _Values) -> float:
+    """The log-likelihood of what happened at and above the last clicks."""
+    skips = counts.examined - counts.clicks
+    return float(
+        counts.clicks @ _log(values.relevance)
+        + skips @ _log(1.0 - values.relevance)
+        + counts.passed @ _log(1.0 - values.satisfaction)
+        + counts.walked @ _log(values.after_click)
+        + counts.skipped @ _log(values.after_skip)
+    )
+
+
+def _log(chance: FloatArray) -> FloatArray:
+    found: FloatArray = np.log(np.maximum(chance, _TINY))
+    return found
+
+
+def _share(satisfied: FloatArray, told: FloatArray, relevance: FloatArray, share: float) -> float:
     """The share of relevance that satisfies, by Newton's method on its part of the likelihood."""
-    satisfied, rest = sums.satisfied.sum(), sums.clicks - sums.satisfied
+    total, rest = satisfied.sum(), told - satisfied
     for _ in range(20):
         free = np.maximum(1.0 - share * relevance, _TINY)
-        slope = satisfied / max(share, _TINY) - (rest * relevance / free).sum()
-        bend = satisfied / max(share, _TINY) ** 2 + (rest * (relevance / free) ** 2).sum()
+        slope = total / max(share, _TINY) - (rest * relevance / free).sum()
+        bend = total / max(share, _TINY) ** 2 + (rest * (relevance / free) ** 2).sum()
         if not bend > 0:
             break
         change = slope / bend

@@ -1,34 +1,34 @@
-"""A click model fitted to a log: its parameters, a relevance for every document, how well it predicts."""
+"""A click model fitted to a log: its parameters and a relevance for every document."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.clicks.fitting.likelihood import ClickLikelihood
-from unskew.clicks.fitting.measures import ClickMeasures, measure
+from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.clicks.fitting.measures import ClickMeasures, measure_log
 from unskew.clicks.fitting.posterior import Posterior, posterior_of
+from unskew.clicks.fitting.requirements import check_clicks, warn_of_unlinked_positions
 from unskew.clicks.fitting.table import TableFit, fit_table
-from unskew.errors import DataError, UnskewError, UsageError
+from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
-from unskew.progress import progress_bar
 from unskew.registry import CLICK_MODELS
 
-__all__ = [
-    "ClickModelOutcome",
-    "FittedClickModel",
-    "compare_click_models",
-    "fit_click_model",
-    "likelihood_of",
-]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["FittedClickModel", "fit_click_model", "likelihood_of"]
 
 FloatArray = npt.NDArray[np.float64]
+
+# Fewer sessions than this leave the curve of a context close to that of all sessions.
+FEW_SESSIONS = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,84 +39,160 @@ class FittedClickModel:
     ----------
     name
         The model's name in the registry.
-    likelihood
-        The model on the log it was fitted to, with its parameters.
-    table
-        One relevance per document row, and how the EM went.
     data
         The log.
+    likelihood
+        The model on that log, with its parameters.
+    table
+        One relevance per document, and how the EM went.
 
     """
 
     name: str
+    data: Impressions
     likelihood: ClickLikelihood
     table: TableFit
-    data: Impressions
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Examination, continuation, satisfaction or trust, by name."""
+        """Examination, continuation, satisfaction and trust, by name."""
         return self.likelihood.parameters()
 
     @property
     def relevance(self) -> FloatArray:
-        """P(relevant) of each row of ``data.documents``."""
+        """P(relevant) of each distinct (query, doc), in the order of `to_arrow`.
+
+        The number of the document in row i of the log's documents is ``data.documents.number[i]``.
+        """
         return self.table.relevance
 
-    def position_bias(self) -> PositionBias:
-        """How examination falls with the position, which any ranker takes as ``debias=``."""
-        return self.likelihood.position_bias()
+    @cached_property
+    def examination(self) -> pa.Table:
+        """The chance that a result is examined, as a table.
 
+        Its rows are positions; of a contextual model contexts and positions; of the user browsing
+        model positions and the position of the last click above (0: none). In chain models, where it
+        follows from what stands above, it is the mean over the sessions of the log. A model with trust
+        bias has in its place the chance of a click on a relevant result, and as ``trust`` that of a
+        click on an irrelevant one.
+        """
+        import pyarrow as pa
+
+        return pa.table(self.likelihood.examination(self.relevance))
+
+    @property
+    def continuation(self) -> float | FloatArray | None:
+        """The chance to go on: one number, or after a click at each position; None without one."""
+        return self.parameters.get("continuation")
+
+    @property
+    def satisfaction(self) -> float | FloatArray | None:
+        """The chance that a click ends the search: of each document, or as a share of its relevance.
+
+        None where the model has none.
+        """
+        found = self.parameters
+        return found.get("satisfaction", found.get("satisfaction_share"))
+
+    def position_bias(self, context: Any = None) -> PositionBias:
+        """How examination falls with the position, which any ranker takes as ``debias=``.
+
+        Of a contextual model it is the mean over all sessions, or the curve of one ``context``.
+        """
+        self.likelihood.evidence(self.relevance)
+        return self.likelihood.position_bias(context)
+
+    @cached_property
     def posterior(self) -> Posterior:
         """Mean and spread of every document's relevance, given its clicks and its query's mean."""
-        prior = self.table.query_mean[self.data.documents.query]
+        prior = self.table.query_mean[self.likelihood.clicks.query]
         return posterior_of(self.likelihood, self.relevance, prior, self.table.strength)
 
     def measures(self, data: Impressions | None = None) -> ClickMeasures:
-        """How well it predicts the clicks of a log with the same documents, by default its own."""
-        if data is None:
-            return measure(self.likelihood.predict(self.relevance))
-        return measure(self.likelihood.on(data).predict(self.relevance))
+        """How well it predicts the clicks of a log, by default those it was fitted to.
 
-    def to_arrow(self) -> Any:
-        """One row per document: query, doc, relevance, its spread, impressions and clicks."""
+        Documents are recognised by query and doc. A new one has the mean relevance of its query, and
+        that of the whole log if the query is new as well.
+        """
+        if data is None:
+            return measure_log(self.likelihood, self.relevance)
+        mine, other = self.likelihood.clicks, LogClicks(data, None, False)
+        known = other.known_in(mine)
+        relevance = np.append(self.relevance, np.nan)[known]
+        mean = dict(zip(self.data.queries.tolist(), self.table.query_mean.tolist(), strict=True))
+        of_query = [mean.get(query, self.table.log_mean) for query in data.queries.tolist()]
+        relevance = np.where(known < 0, np.array(of_query)[other.query], relevance)
+        return measure_log(self.likelihood.on(data, known=known), relevance)
+
+    def to_arrow(self) -> pa.Table:
+        """One row per document: query, doc, relevance, its spread, impressions and clicks.
+
+        ``relevance`` is the mean of the posterior and ``spread`` its standard deviation.
+        """
         import pyarrow as pa
 
-        documents, found = self.data.documents, self.posterior()
-        evidence = self.likelihood.evidence(self.relevance)
+        clicks = self.likelihood.clicks
+        shown, clicked = clicks.totals()
         return pa.table(
             {
-                "query": pa.array(self.data.queries[documents.query]),
-                "doc": pa.array(documents.doc),
-                "relevance": found.mean,
-                "spread": found.spread,
-                "trials": evidence.trials,
+                "query": pa.array(self.data.queries[clicks.query]),
+                "doc": pa.array(clicks.doc),
+                "relevance": self.posterior.mean,
+                "spread": self.posterior.spread,
+                "impressions": shown,
+                "clicks": clicked,
             }
         )
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before the parameters are used, in sentences."""
+        found = []
+        if not self.table.converged:
+            found.append(
+                f"the EM had not settled after {self.table.n_iterations} steps: give n_iterations"
+            )
+        for name, sessions in self.likelihood.clicks.sessions_by_context().items():
+            if self.name == "contextual" and sessions < FEW_SESSIONS:
+                found.append(
+                    f"context {name!r} has {sessions:g} sessions: its curve is mostly that of all"
+                )
+        return tuple(found)
+
+    def __str__(self) -> str:
+        clicks = self.likelihood.clicks
+        lines = [
+            f"{self.name}, {CLICK_MODELS[self.name].summary}",
+            f"{clicks.n_documents:,} documents, {self.table.n_iterations} EM steps, mean relevance "
+            f"{self.table.log_mean:.3f}",
+        ]
+        for name, value in self.parameters.items():
+            if isinstance(value, float):
+                lines.append(f"{name} {value:.3f}")
+        return "\n".join((*lines, str(self.position_bias()), *self.notes))
+
 
 def likelihood_of(
-    name: str, data: Impressions, *, n_positions: int | None = None, mass: FloatArray | None = None
+    name: str,
+    data: Impressions,
+    *,
+    n_positions: int | None = None,
+    mass: FloatArray | None = None,
+    by_version: bool = True,
 ) -> ClickLikelihood:
-    """A click model of the registry on a log, before it has learned anything."""
+    """A click model of the registry on a log, before it has learned anything.
+
+    ``by_version`` gives each feature version of a document a relevance of its own.
+    """
     if name not in CLICK_MODELS:
         raise UsageError(f"click model {name!r} is not known: choose among {list(CLICK_MODELS)}")
-    _check_clicks(data)
-    kind = CLICK_MODELS[name].load()
-    found: ClickLikelihood = kind.likelihood(
-        data, n_positions=min(n_positions or data.max_position, data.max_position), mass=mass
-    )
+    if n_positions is not None and n_positions < 1:
+        raise UsageError(f"n_positions must be 1 or more, or None for all, got {n_positions}")
+    kind, clicks = CLICK_MODELS[name].load(), LogClicks(data, mass, by_version)
+    check_clicks(clicks, kind)
+    n = min(n_positions or data.max_position, data.max_position)
+    found: ClickLikelihood = kind.likelihood(clicks, n_positions=n)
     return found
-
-
-def _check_clicks(data: Impressions) -> None:
-    if not data.n_clicks:
-        raise DataError("the log has no click: there is nothing to fit a click model to")
-    if data.n_clicks == data.n_rows:
-        raise DataError(
-            "every result of the log was clicked: nothing tells examination from relevance. Give "
-            "the results that were shown and not clicked as well"
-        )
 
 
 def fit_click_model(
@@ -126,10 +202,13 @@ def fit_click_model(
     n_positions: int | None = None,
     strength: float | None = None,
     n_iterations: int = 500,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-8,
     mass: FloatArray | None = None,
 ) -> FittedClickModel:
     """Fit a click model to a log by EM, with one relevance for each document.
+
+    Features are not looked at, and the feature versions of a document are one document. Where no
+    document was seen at several positions, models that need that warn.
 
     Parameters
     ----------
@@ -149,86 +228,14 @@ def fit_click_model(
         Replaces how much each pattern of the log counts, for resampling and held-out sessions.
 
     """
-    likelihood = likelihood_of(model, data, n_positions=n_positions, mass=mass)
+    if strength is not None and not strength > 0:
+        raise UsageError(f"strength must be above 0, or None to estimate it, got {strength}")
+    if n_iterations < 1:
+        raise UsageError(f"n_iterations must be 1 or more, got {n_iterations}")
+    likelihood = likelihood_of(model, data, n_positions=n_positions, mass=mass, by_version=False)
+    warn_of_unlinked_positions(likelihood, model)
     table = fit_table(
-        likelihood, data.documents.query, strength=strength, n_iterations=n_iterations,
+        likelihood, likelihood.clicks.query, strength=strength, n_iterations=n_iterations,
         tolerance=tolerance,
     )  # fmt: skip
-    return FittedClickModel(model, likelihood, table, data)
-
-
-@dataclass(frozen=True, eq=False)
-class ClickModelOutcome:
-    """What one click model made of a log: held-out measures and its time, or why it does not fit."""
-
-    name: str
-    seconds: float
-    measures: ClickMeasures | None
-    fitted: FittedClickModel | None = None
-    reason: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        found = self.measures
-        return {
-            "model": self.name,
-            "seconds": round(self.seconds, 3),
-            "log_likelihood": None if found is None else found.log_likelihood,
-            "perplexity": None if found is None else found.perplexity,
-            "conditional_perplexity": None if found is None else found.conditional_perplexity,
-            "reason": self.reason,
-        }
-
-
-def held_out_mass(
-    data: Impressions, share: float, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Every session is held out with this chance: the mass of each pattern that stays, and that goes."""
-    patterns = data.patterns
-    held_out = rng.binomial(patterns.count, share)
-    return (patterns.count - held_out) * patterns.weight, held_out * patterns.weight
-
-
-def compare_click_models(
-    data: Impressions,
-    *,
-    models: Sequence[str] | None = None,
-    share: float = 0.1,
-    seed: int = 0,
-    n_positions: int | None = None,
-    progress: bool = False,
-) -> list[ClickModelOutcome]:
-    """Fit click models to the same sessions and measure them on held-out ones, the best first.
-
-    A model that does not fit the log says why instead of a result and comes last.
-    """
-    if not 0 < share < 1:
-        raise UsageError(f"share must lie between 0 and 1, got {share}")
-    chosen = list(CLICK_MODELS) if models is None else list(models)
-    kept, held_out = held_out_mass(data, share, np.random.default_rng(seed))
-    outcomes = []
-    with progress_bar("fitting click models", len(chosen), show=progress) as advance:
-        for name in chosen:
-            outcomes.append(_outcome(name, data, kept, held_out, n_positions))
-            advance(1, name)
-    return sorted(outcomes, key=_rank)
-
-
-def _outcome(
-    name: str, data: Impressions, kept: FloatArray, held_out: FloatArray, n_positions: int | None
-) -> ClickModelOutcome:
-    started: Callable[[], float] = time.perf_counter
-    before = started()
-    try:
-        fitted = fit_click_model(data, name, n_positions=n_positions, mass=kept)
-    except UnskewError as error:
-        if name not in CLICK_MODELS:
-            raise
-        return ClickModelOutcome(name, started() - before, None, reason=str(error))
-    seconds = started() - before
-    found = measure(fitted.likelihood.on(data, held_out).predict(fitted.relevance))
-    return ClickModelOutcome(name, seconds, found, fitted)
-
-
-def _rank(outcome: ClickModelOutcome) -> float:
-    return np.inf if outcome.measures is None else -outcome.measures.log_likelihood
+    return FittedClickModel(model, data, likelihood, table)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -35,7 +36,8 @@ class Evidence:
     gradient
         The derivative of the log-likelihood in the logit of the relevance.
     information
-        Fisher's expected information about that logit, never negative.
+        Fisher's expected information about that logit, never negative. Chain models give what it
+        would be if examination were known, which is more.
 
     """
 
@@ -53,7 +55,7 @@ class Prediction:
     One entry per pattern and slot; ``mass`` says how often, ``position`` where, ``clicked`` whether.
     """
 
-    position: npt.NDArray[np.int64]
+    position: npt.NDArray[np.integer]
     clicked: npt.NDArray[np.bool_]
     mass: FloatArray
     conditional: FloatArray
@@ -62,6 +64,8 @@ class Prediction:
 
 class ClickLikelihood(Protocol):
     """A click model on the clicks of one log."""
+
+    clicks: LogClicks
 
     @property
     def n_documents(self) -> int:
@@ -76,8 +80,23 @@ class ClickLikelihood(Protocol):
     def step(self) -> None:
         """The M-step of the model's own parameters, by the E-step of the latest `evidence`."""
 
-    def on(self, data: Impressions, mass: FloatArray | None = None) -> ClickLikelihood:
-        """The same parameters on other clicks of the same documents, or on other documents."""
+    def own(self) -> FloatArray:
+        """The model's own parameters, all of them probabilities, in one array."""
+
+    def set_own(self, values: FloatArray) -> None:
+        """Take over parameters in the order of `own`."""
+
+    def on(
+        self,
+        data: Impressions,
+        mass: FloatArray | None = None,
+        *,
+        known: npt.NDArray[np.int64] | None = None,
+    ) -> ClickLikelihood:
+        """The same parameters on other clicks of the same documents, or on other documents.
+
+        ``known`` says which document of the present log each document of ``data`` is, -1 for none.
+        """
 
     def predict(self, relevance: FloatArray) -> Prediction:
         """P(click) of every result."""
@@ -85,5 +104,11 @@ class ClickLikelihood(Protocol):
     def parameters(self) -> dict[str, Any]:
         """The model's own parameters by name, as arrays and numbers."""
 
-    def position_bias(self) -> PositionBias:
+    def examination(self, relevance: FloatArray) -> dict[str, Any]:
+        """The chance to be examined with what it depends on, as the columns of a table."""
+
+    def unlinked_positions(self) -> list[int]:
+        """Positions that no document compares with the topmost one, if the model needs that."""
+
+    def position_bias(self, context: Any = None) -> PositionBias:
         """How examination falls with the position, as a bias of the clicked side."""

@@ -7,6 +7,10 @@ with the expected trials and successes of the E-step. ``strength``, in examined 
 much a document resembles its query. It is estimated from the log: clicks are worth as many trials of
 the relevance as carry the same Fisher information, and of those trials the strength is taken under
 which a beta-binomial distribution gives them the highest likelihood.
+
+EM is slow where examination and relevance can hardly be told apart. Two of its steps are therefore
+followed by a leap along the curve that they begin (SQUAREM: Varadhan and Roland, Scandinavian Journal
+of Statistics, 2008), which is taken back if it makes the clicks less likely.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln
+from scipy.special import betaln, expit, logit
 
 from unskew.clicks.fitting.likelihood import ClickLikelihood, Evidence
 
@@ -25,17 +29,20 @@ FloatArray = npt.NDArray[np.float64]
 
 # The strengths among which one is chosen: from hardly any shrinking to hardly anything else.
 STRENGTHS = np.geomspace(0.25, 512.0, 34)
-# EM steps before the strength is estimated, and again after.
-WARM_UP = 20
+# The strength before it is estimated, and the cycles after which it is.
+FIRST_STRENGTH, ESTIMATED_AFTER = 5.0, (3, 6, 12)
+# The longest leap, and how near to 0 and 1 a probability may come in one.
+LONGEST_LEAP, EDGE = 64.0, 1e-9
 _TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class TableFit:
-    """A relevance per document, the mean of its query, and how the EM went."""
+    """A relevance per document, the means of the queries and of the log, and how the EM went."""
 
     relevance: FloatArray
     query_mean: FloatArray
+    log_mean: float
     strength: float
     log_likelihood: float
     n_iterations: int
@@ -65,11 +72,81 @@ def estimate_strength(relevance: FloatArray, evidence: Evidence, prior: FloatArr
     seen = trials > _TINY
     n, s = trials[seen], successes[seen]
     mean = np.clip(prior[seen], 1e-4, 1.0 - 1e-4)
-    best = [
-        float((betaln(s + k * mean, n - s + k * (1 - mean)) - betaln(k * mean, k * (1 - mean))).sum())
-        for k in STRENGTHS
-    ]
-    return float(STRENGTHS[int(np.argmax(best))])
+
+    def likelihood(k: float) -> float:
+        a, b = k * mean, k * (1.0 - mean)
+        return float((betaln(s + a, n - s + b) - betaln(a, b)).sum())
+
+    # Every fourth strength first, then those around the best of them.
+    coarse = STRENGTHS[::4]
+    best = int(np.argmax([likelihood(k) for k in coarse])) * 4
+    fine = STRENGTHS[max(best - 3, 0) : best + 4]
+    return float(fine[int(np.argmax([likelihood(k) for k in fine]))])
+
+
+class _TableEM:
+    """The EM at its present point: one relevance per document, and the model's own parameters."""
+
+    def __init__(
+        self, likelihood: ClickLikelihood, query: npt.NDArray[np.integer], strength: float
+    ) -> None:
+        self.likelihood, self.query, self.strength = likelihood, query, strength
+        self.relevance = np.full(likelihood.n_documents, 0.5)
+        self.n_steps = 0
+        self._look()
+
+    def _look(self) -> None:
+        """The E-step at the present point, and how good the point is."""
+        self.evidence = self.likelihood.evidence(self.relevance)
+        self.mean = _query_means(self.evidence, self.query, self.strength)
+        prior, r = self.mean[self.query], self.relevance
+        doubt = prior * np.log(np.maximum(r, _TINY)) + (1 - prior) * np.log(
+            np.maximum(1 - r, _TINY)
+        )
+        self.objective = self.evidence.log_likelihood + self.strength * float(doubt.sum())
+
+    def step(self) -> None:
+        """One EM step."""
+        prior = self.mean[self.query]
+        self.relevance = self.likelihood.maximise(self.evidence, prior, self.strength)
+        self.likelihood.step()
+        self.n_steps += 1
+        self._look()
+
+    def estimate_strength(self) -> None:
+        """Take the strength that fits the present point."""
+        prior = self.mean[self.query]
+        self.strength = estimate_strength(self.relevance, self.evidence, prior)
+        self._look()
+
+    def point(self) -> FloatArray:
+        """The logits of all parameters."""
+        values = np.concatenate((self.relevance, self.likelihood.own()))
+        found: FloatArray = logit(np.clip(values, EDGE, 1.0 - EDGE))
+        return found
+
+    def _move_to(self, point: FloatArray) -> None:
+        values, n = expit(point), len(self.relevance)
+        self.relevance = values[:n]
+        self.likelihood.set_own(values[n:])
+        self._look()
+
+    def cycle(self) -> float:
+        """Two EM steps and a leap; returns how much the second step improved the objective."""
+        start = self.point()
+        self.step()
+        middle, before = self.point(), self.objective
+        self.step()
+        end, reached = self.point(), self.objective
+        first = middle - start
+        bend = end - middle - first
+        size = np.sqrt(float(first @ first) / max(float(bend @ bend), _TINY))
+        size = min(max(size, 1.0), LONGEST_LEAP)
+        if size > 1.0:
+            self._move_to(start + 2.0 * size * first + size * size * bend)
+            if not self.objective >= reached:
+                self._move_to(end)
+        return reached - before
 
 
 def fit_table(
@@ -78,27 +155,27 @@ def fit_table(
     *,
     strength: float | None = None,
     n_iterations: int = 500,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-8,
 ) -> TableFit:
     """EM over the relevance of every document and the model's own parameters, until both settle.
 
-    It ends when an iteration improves the log-likelihood by less than ``tolerance`` of itself.
-    Without a ``strength`` it is estimated on the way.
+    It ends when an EM step improves the log-likelihood by less than ``tolerance`` of itself, or after
+    ``n_iterations`` steps. Without a ``strength`` it is estimated on the way.
     """
-    relevance = np.full(likelihood.n_documents, 0.5)
-    now = 5.0 if strength is None else strength
-    before, converged, number, total = -np.inf, False, 0, -np.inf
-    mean = np.empty(0)
-    for number in range(1, n_iterations + 1):
-        evidence = likelihood.evidence(relevance)
-        mean = _query_means(evidence, query, now)
-        if strength is None and number in {WARM_UP, 2 * WARM_UP, 4 * WARM_UP}:
-            now = estimate_strength(relevance, evidence, mean[query])
-        total = evidence.log_likelihood
-        relevance = likelihood.maximise(evidence, mean[query], now)
-        likelihood.step()
-        converged = abs(total - before) < tolerance * abs(total)
-        if converged and (strength is not None or number > WARM_UP):
-            break
-        before = total
-    return TableFit(relevance, mean, now, float(total), number, converged)
+    em = _TableEM(likelihood, query, FIRST_STRENGTH if strength is None else strength)
+    due = [] if strength is not None else list(ESTIMATED_AFTER)
+    converged, cycles = False, 0
+    while em.n_steps < n_iterations and not converged:
+        gain = em.cycle()
+        cycles += 1
+        converged = gain < tolerance * abs(em.objective)
+        if due and (converged or cycles == due[0]):
+            due.pop(0)
+            before = em.strength
+            em.estimate_strength()
+            converged = converged and em.strength == before
+    trials, successes = em.evidence.trials.sum(), em.evidence.successes.sum()
+    return TableFit(
+        em.relevance, em.mean, float(successes / max(trials, _TINY)), em.strength,
+        em.evidence.log_likelihood, em.n_steps, converged,
+    )  # fmt: skip
