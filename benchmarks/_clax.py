@@ -29,7 +29,7 @@ CLASSES = {
 }
 
 
-class TimeUp(Exception):
+class TimeUpError(Exception):
     """The time limit has passed."""
 
 
@@ -57,15 +57,15 @@ class Batches:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for batch in self.batches:
             if time.perf_counter() > self.ends:
-                raise TimeUp
+                raise TimeUpError
             yield batch
 
 
 def main() -> None:
     """Train, measure on the test sessions, print."""
-    import clax
-    import optax
-    from flax import nnx
+    import clax  # type: ignore[import-not-found]
+    import optax  # type: ignore[import-not-found]
+    from flax import nnx  # type: ignore[import-not-found]
 
     file, name, limit = sys.argv[1], sys.argv[2], float(sys.argv[3])
     content = dict(np.load(file))
@@ -85,7 +85,7 @@ def main() -> None:
         train.ends = start + limit
         try:
             epochs = len(trainer.train(model, train, validation))
-        except TimeUp:
+        except TimeUpError:
             stopped = True
         seconds = time.perf_counter() - start
         found = trainer.test_clicks(model, test).iloc[-1]

@@ -77,6 +77,18 @@ def _expect(cells, slope, base, relevance, documents, states):  # type: ignore[n
     return total
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _profiles(starts, cells, slope, base, values, log):  # type: ignore[no-untyped-def]
+    """Add the log-likelihood of every document's cells at each of its values."""
+    for d in range(len(values)):
+        for cell in range(starts[d], starts[d + 1]):
+            a, b = slope[cells.state[cell]], base[cells.state[cell]]
+            n, c = cells.shown[cell], cells.clicks[cell]
+            for g in range(values.shape[1]):
+                p = min(max(b + (a - b) * values[d, g], _TINY), 1.0 - _TINY)
+                log[d, g] += c * np.log(p) + (n - c) * np.log1p(-p)
+
+
 class AffineLikelihood:
     """An affine click model on one log."""
 
@@ -131,6 +143,14 @@ class AffineLikelihood:
         mean = sums(at, successes, n) / np.maximum(of_position, _TINY)
         found = (successes + POOLING * mean[at]) / (trials + POOLING)
         return np.where(of_position[at] > _TINY, found, present)
+
+    def add_profiles(
+        self, relevance: FloatArray, first: int, values: FloatArray, log: FloatArray
+    ) -> None:
+        """Add the log-likelihood of each document's cells; the other documents have no part in it."""
+        documents = np.arange(first, first + len(values) + 1)
+        starts = np.searchsorted(self.cells.document, documents)
+        _profiles(starts, self.cells, self.slope, self.base, values, log)
 
     def own(self) -> FloatArray:
         """Both curves in one array."""

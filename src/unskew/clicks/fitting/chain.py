@@ -24,15 +24,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from unskew.clicks.fitting.curve import examination_bias
 from unskew.clicks.fitting.likelihood import Evidence, Prediction
-from unskew.clicks.fitting.log_clicks import LogArrays, LogClicks
+from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.clicks.fitting.walks import (
+    ChainCounts,
+    ChainSums,
+    ChainValues,
+    below_last_click,
+    below_profiles,
+    chain_counts,
+    chain_predictions,
+    log_of,
+    reached_places,
+    seen_part,
+)
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
@@ -82,183 +93,6 @@ class ChainParameters:
     typical: float = START
 
 
-class ChainCounts(NamedTuple):
-    """All that a chain model sees of a log.
-
-    By page: ``shown`` sessions, of them ``silent`` without a click; its entries are
-    ``page_offsets[g]:page_offsets[g + 1]`` with ``document`` and ``place`` (the position from 0), and
-    ``ended`` counts the sessions whose last click was on the entry. What lies above a last click was
-    seen for sure. By document: ``examined`` there, ``clicks``, ``passed`` (clicks after which she
-    walked on) and ``told`` (clicks that had a result below, so that satisfaction can show). By place:
-    ``walked`` on after a click, ``skipped`` and walked on.
-    """
-
-    page_offsets: npt.NDArray[np.int64]
-    document: npt.NDArray[np.int64]
-    place: npt.NDArray[np.int64]
-    shown: FloatArray
-    silent: FloatArray
-    ended: FloatArray
-    examined: FloatArray
-    clicks: FloatArray
-    passed: FloatArray
-    told: FloatArray
-    walked: FloatArray
-    skipped: FloatArray
-
-
-class _Values(NamedTuple):
-    """Relevance and satisfaction by document, and both chances to walk on by place."""
-
-    relevance: FloatArray
-    satisfaction: FloatArray
-    after_click: FloatArray
-    after_skip: FloatArray
-
-
-class _Sums(NamedTuple):
-    """Expected counts: by document, and by place of the click or skip."""
-
-    examined: FloatArray
-    satisfied: FloatArray
-    unsatisfied: FloatArray
-    on_after_click: FloatArray
-    skipped: FloatArray
-    on_after_skip: FloatArray
-
-
-@njit(cache=True, nogil=True)
-def _count(log, counts):  # type: ignore[no-untyped-def]
-    """Add up every pattern."""
-    for m in range(len(log.page)):
-        mass, page = log.mass[m], log.page[m]
-        if mass <= 0.0:
-            continue
-        first, end = log.page_offsets[page], log.page_offsets[page + 1]
-        click, clicks_end = log.click_offsets[m], log.click_offsets[m + 1]
-        counts.shown[page] += mass
-        if click == clicks_end:
-            counts.silent[page] += mass
-            continue
-        last = first + log.slot[clicks_end - 1]
-        counts.ended[last] += mass
-        for entry in range(first, last + 1):
-            d, k = counts.document[entry], counts.place[entry]
-            counts.examined[d] += mass
-            if entry != first + log.slot[click]:
-                counts.skipped[k] += mass
-                continue
-            click += 1
-            counts.clicks[d] += mass
-            if entry < last:
-                counts.passed[d] += mass
-                counts.walked[k] += mass
-            if entry + 1 < end:
-                counts.told[d] += mass
-
-
-def chain_counts(log: LogArrays, n_documents: int, n_positions: int) -> ChainCounts:
-    """What a chain model sees of a log; positions beyond the last share it."""
-    shown, silent = np.zeros((2, len(log.page_offsets) - 1))
-    examined, clicks, passed, told = np.zeros((4, n_documents))
-    walked, skipped = np.zeros((2, n_positions))
-    counts = ChainCounts(
-        page_offsets=log.page_offsets,
-        document=log.document,
-        place=np.minimum(log.position.astype(np.int64), n_positions) - 1,
-        shown=shown, silent=silent, ended=np.zeros(len(log.document)),
-        examined=examined, clicks=clicks, passed=passed, told=told, walked=walked, skipped=skipped,
-    )  # fmt: skip
-    _count(log, counts)
-    return counts
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def silent_from(counts, values, first, end, silent):  # type: ignore[no-untyped-def]
-    """Fill ``silent[k]``, the chance of no click from entry ``first + k`` on if it is examined."""
-    n = end - first
-    silent[n] = 1.0
-    for k in range(n - 1, -1, -1):
-        go_on = values.after_skip[counts.place[first + k]]
-        rest = go_on * silent[k + 1] + 1.0 - go_on
-        silent[k] = (1.0 - values.relevance[counts.document[first + k]]) * rest
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _below_last_click(counts, values, sums, longest):  # type: ignore[no-untyped-def]
-    """The E-step below the last click of every session; returns its part of the log-likelihood.
-
-    ``reached`` is how many sessions, in expectation, examined the entry at hand without a click there
-    or below.
-    """
-    total = 0.0
-    silent = np.empty(longest + 1)
-    for page in range(len(counts.shown)):
-        if counts.shown[page] <= 0.0:
-            continue
-        first, end = counts.page_offsets[page], counts.page_offsets[page + 1]
-        silent_from(counts, values, first, end, silent)
-        reached = counts.silent[page]
-        if reached > 0.0:
-            total += reached * np.log(max(silent[0], _TINY))
-        for entry in range(first, end):
-            d, k = counts.document[entry], counts.place[entry]
-            below = silent[entry - first + 1]
-            sums.examined[d] += reached
-            ended = counts.ended[entry]
-            if entry + 1 == end:
-                # Whether a click on the last result satisfied does not show.
-                continue
-            if reached > 0.0:
-                go_on = values.after_skip[k]
-                sums.skipped[k] += reached
-                reached *= go_on * below / max(go_on * below + 1.0 - go_on, _TINY)
-                sums.on_after_skip[k] += reached
-            if ended > 0.0:
-                # Was she satisfied, did she leave, or look and click nothing?
-                s, go_on = values.satisfaction[d], values.after_click[k]
-                tail = max(s + (1.0 - s) * (go_on * below + 1.0 - go_on), _TINY)
-                total += ended * np.log(tail)
-                sums.satisfied[d] += ended * s / tail
-                sums.unsatisfied[k] += ended * (1.0 - s / tail)
-                looked = ended * (1.0 - s) * go_on * below / tail
-                sums.on_after_click[k] += looked
-                reached += looked
-    return total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _reached(counts, values, shown, examined):  # type: ignore[no-untyped-def]
-    """Add up the chance that each place is examined over the sessions."""
-    for page in range(len(counts.shown)):
-        reached = counts.shown[page]
-        for entry in range(counts.page_offsets[page], counts.page_offsets[page + 1]):
-            d, k = counts.document[entry], counts.place[entry]
-            r = values.relevance[d]
-            shown[k] += counts.shown[page]
-            examined[k] += reached
-            after_click = values.after_click[k] * (1.0 - values.satisfaction[d])
-            reached *= r * after_click + (1.0 - r) * values.after_skip[k]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _chain_predictions(rows, place, values, conditional, marginal):  # type: ignore[no-untyped-def]
-    """P(click) of every row given the clicks above it, and without them."""
-    for m in range(len(rows.starts) - 1):
-        seen, reached = 1.0, 1.0
-        for row in range(rows.starts[m], rows.starts[m + 1]):
-            d, k = rows.document[row], place[row]
-            r = values.relevance[d]
-            after_click = values.after_click[k] * (1.0 - values.satisfaction[d])
-            conditional[row] = seen * r
-            marginal[row] = reached * r
-            reached *= r * after_click + (1.0 - r) * values.after_skip[k]
-            if rows.clicked[row]:
-                seen = after_click
-            else:
-                seen *= (1.0 - r) * values.after_skip[k] / max(1.0 - seen * r, _TINY)
-
-
 class ChainLikelihood:
     """A chain click model on one log."""
 
@@ -289,22 +123,22 @@ class ChainLikelihood:
         """How many documents have a relevance."""
         return self.clicks.n_documents
 
-    def values(self, relevance: FloatArray) -> _Values:
+    def values(self, relevance: FloatArray) -> ChainValues:
         """The present parameters as the kernels take them."""
         now = self.present
         shared = self.form.satisfaction == "share"
         satisfaction = now.share * relevance if shared else now.satisfaction
-        return _Values(relevance, satisfaction, now.after_click, now.after_skip)
+        return ChainValues(relevance, satisfaction, now.after_click, now.after_skip)
 
     def evidence(self, relevance: FloatArray) -> Evidence:
         """What the clicks say about these relevances, by the present parameters."""
         counts, values, r = self.counts, self.values(relevance), relevance
-        sums = _Sums(
+        sums = ChainSums(
             counts.examined.copy(), np.zeros(self.n_documents), counts.walked.copy(),
             counts.walked.copy(), counts.skipped.copy(), counts.skipped.copy(),
         )  # fmt: skip
         longest = int(np.diff(counts.page_offsets).max(initial=0))
-        total = _below_last_click(counts, values, sums, longest) + _seen_part(counts, values)
+        total = below_last_click(counts, values, sums, longest) + seen_part(counts, values)
         self._expected, self._relevance = sums, relevance
         gradient = counts.clicks - sums.examined * r
         information = sums.examined * r * (1.0 - r)
@@ -355,6 +189,20 @@ class ChainLikelihood:
         elif self.form.satisfaction == "share":
             now = replace(now, share=_share(sums.satisfied, told, self._relevance, now.share))
         self.present = now
+
+    def add_profiles(
+        self, relevance: FloatArray, first: int, values: FloatArray, log: FloatArray
+    ) -> None:
+        """Add the log-likelihood at and above the last clicks, then below them."""
+        counts, part = self.counts, slice(first, first + len(values))
+        shared = self.form.satisfaction == "share"
+        share = self.present.share if shared else -1.0
+        clicks, skips = counts.clicks[part, None], (counts.examined - counts.clicks)[part, None]
+        log += clicks * log_of(values) + skips * log_of(1.0 - values)
+        if shared:
+            log += counts.passed[part, None] * log_of(1.0 - share * values)
+        longest = int(np.diff(counts.page_offsets).max(initial=0))
+        below_profiles(counts, self.values(relevance), share, first, values, log, longest)
 
     def own(self) -> FloatArray:
         """The free parameters in one array: the walk, then the satisfaction."""
@@ -407,7 +255,7 @@ class ChainLikelihood:
         rows = self.clicks.rows()
         place = np.minimum(rows.position, self._n_positions) - 1
         conditional, marginal = np.empty((2, len(rows.document)))
-        _chain_predictions(rows, place, self.values(relevance), conditional, marginal)
+        chain_predictions(rows, place, self.values(relevance), conditional, marginal)
         return Prediction(rows.position, rows.clicked, rows.mass, conditional, marginal)
 
     def parameters(self) -> dict[str, Any]:
@@ -428,7 +276,7 @@ class ChainLikelihood:
     def examination(self, relevance: FloatArray) -> dict[str, Any]:
         """Each position with its impressions and its mean chance of being examined over them."""
         shown, reached = np.zeros((2, self._n_positions))
-        _reached(self.counts, self.values(relevance), shown, reached)
+        reached_places(self.counts, self.values(relevance), shown, reached)
         return {
             "position": np.arange(1, self._n_positions + 1),
             "examination": np.divide(reached, shown, out=np.zeros(len(shown)), where=shown > 0),
@@ -448,23 +296,6 @@ class ChainLikelihood:
             raise UsageError(f"context {context!r} is not known: this model has no contexts")
         found = self.examination(self._relevance)
         return examination_bias(found["examination"], impressions=found["impressions"])
-
-
-def _seen_part(counts: ChainCounts, values: _Values) -> float:
-    """The log-likelihood of what happened at and above the last clicks."""
-    skips = counts.examined - counts.clicks
-    return float(
-        counts.clicks @ _log(values.relevance)
-        + skips @ _log(1.0 - values.relevance)
-        + counts.passed @ _log(1.0 - values.satisfaction)
-        + counts.walked @ _log(values.after_click)
-        + counts.skipped @ _log(values.after_skip)
-    )
-
-
-def _log(chance: FloatArray) -> FloatArray:
-    found: FloatArray = np.log(np.maximum(chance, _TINY))
-    return found
 
 
 def _share(satisfied: FloatArray, told: FloatArray, relevance: FloatArray, share: float) -> float:

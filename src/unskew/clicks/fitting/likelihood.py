@@ -80,6 +80,15 @@ class ClickLikelihood(Protocol):
     def step(self) -> None:
         """The M-step of the model's own parameters, by the E-step of the latest `evidence`."""
 
+    def add_profiles(
+        self, relevance: FloatArray, first: int, values: FloatArray, log: FloatArray
+    ) -> None:
+        """Add to ``log`` how likely the clicks are as a function of single relevances.
+
+        Row i of ``values`` has relevances to try for the document ``first + i``, while all others keep
+        their ``relevance``. What does not depend on the one relevance is left out.
+        """
+
     def own(self) -> FloatArray:
         """The model's own parameters, all of them probabilities, in one array."""
 
