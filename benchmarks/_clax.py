@@ -81,18 +81,19 @@ def main() -> None:
     test = Batches(content, "test", size, np.inf)
     stopped, epochs = False, 0
     with contextlib.redirect_stdout(sys.stderr):
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), time.process_time()
         train.ends = start + limit
         try:
             epochs = len(trainer.train(model, train, validation))
         except TimeUpError:
             stopped = True
-        seconds = time.perf_counter() - start
+        seconds, processor = time.perf_counter() - start, time.process_time() - processor
         found = trainer.test_clicks(model, test).iloc[-1]
     print(
         json.dumps(
             {
                 "seconds": seconds,
+                "processor": processor,
                 "stopped": stopped,
                 "epochs": epochs,
                 "log_likelihood": float(found["test_ll"]),

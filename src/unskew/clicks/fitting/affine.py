@@ -51,30 +51,32 @@ POOLING = 10.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _expect(cells, slope, base, relevance, documents, states):  # type: ignore[no-untyped-def]
-    """The E-step: add up what every cell says; returns the log-likelihood.
+def _expect(cells, slope, base, relevance, documents, states, chance):  # type: ignore[no-untyped-def]
+    """The E-step: add up what every cell says.
 
-    Rows of ``documents``: impressions, expected relevant ones, gradient, information. Rows of
-    ``states``: relevant and clicked, relevant, clicked though irrelevant, impressions.
+    Rows of ``documents``: impressions, expected relevant ones, gradient and information. Rows of
+    ``states``: relevant and clicked, relevant, clicked though irrelevant, impressions. ``chance`` is
+    filled with P(click) of each cell; if it is empty, gradient and information are left out.
     """
-    total = 0.0
+    whole = len(chance) > 0
     for k in range(len(cells.document)):
         d, s, n, c = cells.document[k], cells.state[k], cells.shown[k], cells.clicks[k]
         a, b, r = slope[s], base[s], relevance[d]
         p = min(max(b + (a - b) * r, _TINY), 1.0 - _TINY)
-        total += c * np.log(p) + (n - c) * np.log1p(-p)
-        hit = c * a * r / p
-        relevant = hit + (n - c) * (1.0 - a) * r / (1.0 - p)
-        change = (a - b) * r * (1.0 - r)
+        per_click, per_skip = c / p, (n - c) / (1.0 - p)
+        hit = per_click * a * r
+        relevant = hit + per_skip * (1.0 - a) * r
         documents[0, d] += n
         documents[1, d] += relevant
-        documents[2, d] += (c / p - (n - c) / (1.0 - p)) * change
-        documents[3, d] += n * change * change / (p * (1.0 - p))
         states[0, s] += hit
         states[1, s] += relevant
         states[2, s] += c - hit
         states[3, s] += n
-    return total
+        if whole:
+            change = (a - b) * r * (1.0 - r)
+            documents[2, d] += (per_click - per_skip) * change
+            documents[3, d] += n * change * change / (p * (1.0 - p))
+            chance[k] = p
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -116,12 +118,17 @@ class AffineLikelihood:
         """How many documents have a relevance."""
         return self.clicks.n_documents
 
-    def evidence(self, relevance: FloatArray) -> Evidence:
+    def evidence(self, relevance: FloatArray, *, whole: bool = True) -> Evidence:
         """What the clicks say about these relevances, by the present curves."""
         of_documents = np.zeros((4, self.n_documents))
         self._expected = np.zeros((4, len(self.states)))
-        total = _expect(self.cells, self.slope, self.base, relevance, of_documents, self._expected)
-        return Evidence(total, *of_documents)
+        cells, chance = self.cells, np.empty(len(self.cells.document) if whole else 0)
+        _expect(cells, self.slope, self.base, relevance, of_documents, self._expected, chance)
+        if not whole:
+            return Evidence(np.nan, *of_documents)
+        # Not in the loop: the logarithm of a whole array takes a tenth of the time.
+        total = cells.clicks * np.log(chance) + (cells.shown - cells.clicks) * np.log(1.0 - chance)
+        return Evidence(float(total.sum()), *of_documents)
 
     def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
         """The M-step of a free relevance under a beta prior of that mean and so many trials."""

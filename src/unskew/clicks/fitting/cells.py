@@ -168,6 +168,26 @@ def _count_pages(log, knows, n_positions, n_states, longest, cells):  # type: ig
 
 
 @njit(cache=True, nogil=True)
+def _count_entries(log, n_positions, shown, cells):  # type: ignore[no-untyped-def]
+    """The entries of the pages as cells by position; returns how many. ``shown`` is by page."""
+    for m in range(len(log.page)):
+        shown[log.page[m]] += log.mass[m]
+    clicks = np.zeros(len(log.document))
+    for m in range(len(log.page)):
+        for click in range(log.click_offsets[m], log.click_offsets[m + 1]):
+            clicks[log.page_offsets[log.page[m]] + log.slot[click]] += log.mass[m]
+    n = 0
+    for page in range(len(shown)):
+        if shown[page] > 0.0:
+            for entry in range(log.page_offsets[page], log.page_offsets[page + 1]):
+                cells.document[n] = log.document[entry]
+                cells.state[n] = min(log.position[entry], n_positions) - 1
+                cells.shown[n], cells.clicks[n] = shown[page], clicks[entry]
+                n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
 def _merge(found, n_documents, n_states, cells):  # type: ignore[no-untyped-def]
     """Bring the cells of all pages into the order of documents, one for each state; returns how many."""
     starts = np.zeros(n_documents + 1, dtype=np.int64)
@@ -215,13 +235,13 @@ def cells_of(clicks: LogClicks, states: States) -> StateCells:
     sizes = np.diff(log.page_offsets)
     longest = int(sizes.max(initial=0))
     if states.knows == NOTHING:
-        bound = len(log.document)
+        found = _empty(len(log.document))
+        found = _cut(found, _count_entries(log, n, np.zeros(len(sizes)), found))
     else:
         # At most one cell for each result of each pattern, and one for each state of each entry.
         per_page = np.bincount(log.page, minlength=len(sizes)) * sizes
-        bound = int(np.minimum(per_page, sizes * len(states)).sum())
-    found = _empty(bound)
-    found = _cut(found, _count_pages(log, states.knows, n, len(states), longest, found))
+        found = _empty(int(np.minimum(per_page, sizes * len(states)).sum()))
+        found = _cut(found, _count_pages(log, states.knows, n, len(states), longest, found))
     cells = _empty(len(found.document))
     return _cut(cells, _merge(found, clicks.n_documents, len(states), cells))
 

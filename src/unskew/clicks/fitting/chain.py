@@ -130,7 +130,7 @@ class ChainLikelihood:
         satisfaction = now.share * relevance if shared else now.satisfaction
         return ChainValues(relevance, satisfaction, now.after_click, now.after_skip)
 
-    def evidence(self, relevance: FloatArray) -> Evidence:
+    def evidence(self, relevance: FloatArray, *, whole: bool = True) -> Evidence:
         """What the clicks say about these relevances, by the present parameters."""
         counts, values, r = self.counts, self.values(relevance), relevance
         sums = ChainSums(
@@ -138,7 +138,8 @@ class ChainLikelihood:
             counts.walked.copy(), counts.skipped.copy(), counts.skipped.copy(),
         )  # fmt: skip
         longest = int(np.diff(counts.page_offsets).max(initial=0))
-        total = below_last_click(counts, values, sums, longest) + seen_part(counts, values)
+        total = below_last_click(counts, values, sums, longest, whole)
+        total = total + seen_part(counts, values) if whole else np.nan
         self._expected, self._relevance = sums, relevance
         gradient = counts.clicks - sums.examined * r
         information = sums.examined * r * (1.0 - r)

@@ -202,7 +202,7 @@ def fit_click_model(
     n_positions: int | None = None,
     strength: float | None = None,
     n_iterations: int = 500,
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-7,
     mass: FloatArray | None = None,
 ) -> FittedClickModel:
     """Fit a click model to a log by EM, with one relevance for each document.
@@ -223,7 +223,7 @@ def fit_click_model(
         How many examined impressions the mean of its query is worth to a document; estimated from
         the log by default.
     n_iterations, tolerance
-        The most EM steps; fewer when one improves the log-likelihood by less than this share.
+        The most EM steps; fewer when two improve the log-likelihood by less than this share.
     mass
         Replaces how much each pattern of the log counts, for resampling and held-out sessions.
 

@@ -71,8 +71,12 @@ class ClickLikelihood(Protocol):
     def n_documents(self) -> int:
         """How many documents have a relevance."""
 
-    def evidence(self, relevance: FloatArray) -> Evidence:
-        """What the clicks say about these relevances, by the model's present parameters."""
+    def evidence(self, relevance: FloatArray, *, whole: bool = True) -> Evidence:
+        """What the clicks say about these relevances, by the model's present parameters.
+
+        With ``whole=False`` it is the E-step alone, which takes less time: the log-likelihood is NaN,
+        and gradient and information say nothing.
+        """
 
     def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
         """The M-step of a free relevance under a beta prior of that mean and so many trials."""

@@ -31,6 +31,8 @@ FloatArray = npt.NDArray[np.float64]
 STRENGTHS = np.geomspace(0.25, 512.0, 34)
 # The strength before it is estimated, and the cycles after which it is.
 FIRST_STRENGTH, ESTIMATED_AFTER = 5.0, (3, 6, 12)
+# About how many documents the strength is estimated from.
+MOST_DOCUMENTS = 5_000
 # The longest leap, and how near to 0 and 1 a probability may come in one.
 LONGEST_LEAP, EDGE = 64.0, 1e-9
 _TINY = 1e-12
@@ -69,7 +71,9 @@ def effective_trials(relevance: FloatArray, evidence: Evidence) -> tuple[FloatAr
 def estimate_strength(relevance: FloatArray, evidence: Evidence, prior: FloatArray) -> float:
     """The strength of a beta prior with these means that explains the trials best."""
     trials, successes = effective_trials(relevance, evidence)
-    seen = trials > _TINY
+    seen = np.flatnonzero(trials > _TINY)
+    # Evenly spread over the log, so many documents tell it well enough.
+    seen = seen[:: max(1, len(seen) // MOST_DOCUMENTS)]
     n, s = trials[seen], successes[seen]
     mean = np.clip(prior[seen], 1e-4, 1.0 - 1e-4)
 
@@ -93,33 +97,32 @@ class _TableEM:
         self.likelihood, self.query, self.strength = likelihood, query, strength
         self.relevance = np.full(likelihood.n_documents, 0.5)
         self.n_steps = 0
-        self._look()
+        self.look()
 
-    def _look(self) -> None:
-        """The E-step at the present point, and how good the point is."""
-        self.evidence = self.likelihood.evidence(self.relevance)
+    def look(self, *, whole: bool = True) -> None:
+        """The E-step at the present point and, if ``whole``, how good the point is."""
+        self.evidence = self.likelihood.evidence(self.relevance, whole=whole)
         self.mean = _query_means(self.evidence, self.query, self.strength)
-        prior, r = self.mean[self.query], self.relevance
-        doubt = prior * np.log(np.maximum(r, _TINY)) + (1 - prior) * np.log(
-            np.maximum(1 - r, _TINY)
-        )
-        self.objective = self.evidence.log_likelihood + self.strength * float(doubt.sum())
+        if whole:
+            prior, r = self.mean[self.query], self.relevance
+            doubt = prior * np.log(np.maximum(r, _TINY))
+            doubt += (1.0 - prior) * np.log(np.maximum(1.0 - r, _TINY))
+            self.objective = self.evidence.log_likelihood + self.strength * float(doubt.sum())
 
     def step(self) -> None:
-        """One EM step."""
+        """The M-step: to the best point by the latest look."""
         prior = self.mean[self.query]
         self.relevance = self.likelihood.maximise(self.evidence, prior, self.strength)
         self.likelihood.step()
         self.n_steps += 1
-        self._look()
 
     def estimate_strength(self) -> None:
         """Take the strength that fits the present point."""
         prior = self.mean[self.query]
         self.strength = estimate_strength(self.relevance, self.evidence, prior)
-        self._look()
+        self.look()
 
-    def point(self) -> FloatArray:
+    def _point(self) -> FloatArray:
         """The logits of all parameters."""
         values = np.concatenate((self.relevance, self.likelihood.own()))
         found: FloatArray = logit(np.clip(values, EDGE, 1.0 - EDGE))
@@ -129,24 +132,26 @@ class _TableEM:
         values, n = expit(point), len(self.relevance)
         self.relevance = values[:n]
         self.likelihood.set_own(values[n:])
-        self._look()
+        self.look()
 
     def cycle(self) -> float:
-        """Two EM steps and a leap; returns how much the second step improved the objective."""
-        start = self.point()
+        """Two EM steps and a leap; returns how much better the point is."""
+        before, start = self.objective, self._point()
         self.step()
-        middle, before = self.point(), self.objective
+        self.look(whole=False)
+        middle = self._point()
         self.step()
-        end, reached = self.point(), self.objective
+        end = self._point()
         first = middle - start
         bend = end - middle - first
-        size = np.sqrt(float(first @ first) / max(float(bend @ bend), _TINY))
-        size = min(max(size, 1.0), LONGEST_LEAP)
+        # Not `@`: BLAS starts threads for it, which costs more than it saves.
+        size = np.sqrt((first * first).sum() / max(float((bend * bend).sum()), _TINY))
+        size = min(max(float(size), 1.0), LONGEST_LEAP)
         if size > 1.0:
             self._move_to(start + 2.0 * size * first + size * size * bend)
-            if not self.objective >= reached:
-                self._move_to(end)
-        return reached - before
+        if size <= 1.0 or not self.objective >= before:
+            self._move_to(end)
+        return self.objective - before
 
 
 def fit_table(
@@ -155,12 +160,12 @@ def fit_table(
     *,
     strength: float | None = None,
     n_iterations: int = 500,
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-7,
 ) -> TableFit:
     """EM over the relevance of every document and the model's own parameters, until both settle.
 
-    It ends when an EM step improves the log-likelihood by less than ``tolerance`` of itself, or after
-    ``n_iterations`` steps. Without a ``strength`` it is estimated on the way.
+    It ends when two EM steps and a leap improve the log-likelihood by less than ``tolerance`` of
+    itself, or after ``n_iterations`` steps. Without a ``strength`` it is estimated on the way.
     """
     em = _TableEM(likelihood, query, FIRST_STRENGTH if strength is None else strength)
     due = [] if strength is not None else list(ESTIMATED_AFTER)

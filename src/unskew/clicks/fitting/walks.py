@@ -134,8 +134,10 @@ def silent_from(counts, values, first, end, silent):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def below_last_click(counts, values, sums, longest):  # type: ignore[no-untyped-def]
-    """The E-step below the last click of every session; returns its part of the log-likelihood.
+def below_last_click(counts, values, sums, longest, whole):  # type: ignore[no-untyped-def]
+    """The E-step below the last click of every session.
+
+    Returns its part of the log-likelihood if ``whole``, else 0.
 
     ``reached`` is how many sessions, in expectation, examined the entry at hand without a click there
     or below.
@@ -148,7 +150,7 @@ def below_last_click(counts, values, sums, longest):  # type: ignore[no-untyped-
         first, end = counts.page_offsets[page], counts.page_offsets[page + 1]
         silent_from(counts, values, first, end, silent)
         reached = counts.silent[page]
-        if reached > 0.0:
+        if whole and reached > 0.0:
             total += reached * np.log(max(silent[0], _TINY))
         for entry in range(first, end):
             d, k = counts.document[entry], counts.place[entry]
@@ -167,7 +169,8 @@ def below_last_click(counts, values, sums, longest):  # type: ignore[no-untyped-
                 # Was she satisfied, did she leave, or look and click nothing?
                 s, go_on = values.satisfaction[d], values.after_click[k]
                 tail = max(s + (1.0 - s) * (go_on * below + 1.0 - go_on), _TINY)
-                total += ended * np.log(tail)
+                if whole:
+                    total += ended * np.log(tail)
                 sums.satisfied[d] += ended * s / tail
                 sums.unsatisfied[k] += ended * (1.0 - s / tail)
                 looked = ended * (1.0 - s) * go_on * below / tail
@@ -259,13 +262,13 @@ def chain_predictions(rows, place, values, conditional, marginal):  # type: igno
 def seen_part(counts: ChainCounts, values: ChainValues) -> float:
     """The log-likelihood of what happened at and above the last clicks."""
     skips = counts.examined - counts.clicks
-    return float(
-        counts.clicks @ log_of(values.relevance)
-        + skips @ log_of(1.0 - values.relevance)
-        + counts.passed @ log_of(1.0 - values.satisfaction)
-        + counts.walked @ log_of(values.after_click)
-        + counts.skipped @ log_of(values.after_skip)
+    # Sums of products rather than `@`: BLAS starts threads for these, which costs more than it saves.
+    of_documents = counts.clicks * log_of(values.relevance) + skips * log_of(1.0 - values.relevance)
+    of_documents += counts.passed * log_of(1.0 - values.satisfaction)
+    of_places = counts.walked * log_of(values.after_click) + counts.skipped * log_of(
+        values.after_skip
     )
+    return float(of_documents.sum() + of_places.sum())
 
 
 def log_of(chance: FloatArray) -> FloatArray:
