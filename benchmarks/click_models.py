@@ -10,7 +10,8 @@ PYTHON is an interpreter that has `clax-models`, best of an environment of its o
 Both see the same sessions: eight tenths to train, one to stop CLAX by, one to measure. Ours fits on the
 compressed log, CLAX on sessions that already lie in memory; reading counts for neither. CLAX takes the
 settings of its authors' experiment (AdamW with a rate of 0.01, stopped when the validation loss no
-longer falls; compiling is part of its time) and is cut off after ``--limit`` seconds a model; where that happens the table says so.
+longer falls; compiling is part of its time) and is cut off after ``--limit`` seconds a model; where that
+happens the table says so. Seconds of processors are what to look at on a machine with other work.
 Yandex's log is looked for in the folder ``UNSKEW_DATA``, then in ``../shared/data``.
 """
 
