@@ -17,11 +17,13 @@ from unskew.clicks import (
     UserBrowsingModel,
 )
 from unskew.clicks.fitting.affine import AffineLikelihood
-from unskew.clicks.fitting.cells import States
+from unskew.clicks.fitting.cells import States, row_states
 from unskew.clicks.fitting.chain import ChainParameters
 from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.fitting.measures import measure
+from unskew.clicks.fitting.posterior import posterior_of
+from unskew.clicks.fitting.reference import expect_affine, expect_chain
 from unskew.clicks.reference import story
 from unskew.log.impressions import Impressions
 
@@ -139,3 +141,79 @@ def test_em_never_lowers_the_likelihood(model: ClickModel) -> None:
     pooled = isinstance(model, DynamicBayesianModel | DependentClickModel | UserBrowsingModel)
     slack = 0.5 if pooled else 1e-9
     assert np.diff(totals).min() > -slack
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_the_e_step_is_that_of_the_enumeration(model: ClickModel) -> None:
+    """Expected counts are those that trying every hidden state gives, pattern by pattern."""
+    relevance = model.attraction(GRADES)
+    for pattern in product([0, 1], repeat=N):
+        likelihood = likelihood_of(model, log_of_patterns([pattern], [3]))
+        evidence = likelihood.evidence(relevance)
+        if isinstance(likelihood, AffineLikelihood):
+            state = row_states(likelihood.clicks, likelihood.clicks.rows(), likelihood.states)
+            slope, base = likelihood.slope[state], likelihood.base[state]
+            chance, relevant = expect_affine(relevance, slope, base, pattern)
+            assert evidence.trials == pytest.approx([3.0] * N)
+            assert evidence.successes == pytest.approx(3 * np.array(relevant), abs=1e-9)
+        else:
+            values = likelihood.values(relevance)
+            expected = expect_chain(*values, [bool(click) for click in pattern])
+            chance = expected.probability
+            for name in ("satisfied", "unsatisfied", "on_after_click", "skipped", "on_after_skip"):
+                found = getattr(likelihood._expected, name)
+                assert found == pytest.approx(3 * np.array(getattr(expected, name)), abs=1e-9), name
+            assert evidence.trials == pytest.approx(3 * np.array(expected.examined), abs=1e-9)
+            assert evidence.successes == pytest.approx(3 * np.array(pattern))
+        assert np.exp(evidence.log_likelihood / 3) == pytest.approx(chance, rel=1e-9)
+        brief = likelihood.evidence(relevance, whole=False)
+        assert brief.successes == pytest.approx(evidence.successes)
+        assert np.isnan(brief.log_likelihood)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_the_posterior_is_the_integral(model: ClickModel) -> None:
+    """Mean and spread agree with integrating prior times likelihood over one relevance at a time."""
+    rng = np.random.default_rng(4)
+    patterns = list(product([0, 1], repeat=N))
+    # A few sessions, and so many that the posterior is narrow.
+    for times in (rng.integers(0, 2, len(patterns)), rng.integers(0, 2000, len(patterns))):
+        times[-1] = 1
+        chosen = [patterns[k] for k in np.flatnonzero(times)]
+        likelihood = likelihood_of(model, log_of_patterns(chosen, times[times > 0].tolist()))
+        relevance, prior, strength = model.attraction(GRADES), np.array([0.2, 0.4, 0.5, 0.9]), 6.0
+        found = posterior_of(likelihood, relevance, prior, strength)
+        for d in range(N):
+            wide = np.linspace(-14, 14, 2001)
+            log = log_posterior(likelihood, relevance, d, wide, prior[d], strength)
+            z = wide[log.argmax()] + np.linspace(-1, 1, 2001) * (14 if times.sum() < 100 else 6)
+            log = log_posterior(likelihood, relevance, d, z, prior[d], strength)
+            weight = np.exp(log - log.max())
+            r = 1 / (1 + np.exp(-z))
+            mean = (weight * r).sum() / weight.sum()
+            spread = np.sqrt((weight * (r - mean) ** 2).sum() / weight.sum())
+            assert found.mean[d] == pytest.approx(mean, abs=1e-4)
+            assert found.spread[d] == pytest.approx(spread, rel=5e-3, abs=1e-5)
+
+
+def log_posterior(
+    likelihood: ClickLikelihood, relevance: np.ndarray, d: int, z: np.ndarray, m: float, s: float
+) -> np.ndarray:
+    """The logarithm of prior times likelihood over the logit of one relevance."""
+    found = []
+    for value in z:
+        r = relevance.copy()
+        r[d] = 1 / (1 + np.exp(-value))
+        total = likelihood.evidence(r).log_likelihood
+        found.append(total + s * (m * np.log(r[d]) - (1 - m) * np.log1p(np.exp(value))))
+    return np.array(found)
+
+
+def test_a_document_without_impressions_keeps_its_prior() -> None:
+    """Its posterior is the prior: a beta distribution of that mean and strength."""
+    data = log_of_patterns([(1, 0, 0, 0)], [5])
+    unseen = np.zeros(len(data.patterns))
+    likelihood = AffineLikelihood(LogClicks(data, unseen), States.by_position(N))
+    found = posterior_of(likelihood, np.full(N, 0.5), np.full(N, 0.3), 8.0)
+    assert found.mean == pytest.approx(np.full(N, 0.3), abs=1e-3)
+    assert found.spread == pytest.approx(np.full(N, np.sqrt(0.3 * 0.7 / 9)), rel=1e-2)

@@ -202,7 +202,7 @@ def fit_click_model(
     n_positions: int | None = None,
     strength: float | None = None,
     n_iterations: int = 500,
-    tolerance: float = 1e-7,
+    tolerance: float = 1e-6,
     mass: FloatArray | None = None,
 ) -> FittedClickModel:
     """Fit a click model to a log by EM, with one relevance for each document.

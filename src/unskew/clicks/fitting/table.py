@@ -30,11 +30,13 @@ FloatArray = npt.NDArray[np.float64]
 # The strengths among which one is chosen: from hardly any shrinking to hardly anything else.
 STRENGTHS = np.geomspace(0.25, 512.0, 34)
 # The strength before it is estimated, and the cycles after which it is.
-FIRST_STRENGTH, ESTIMATED_AFTER = 5.0, (3, 6, 12)
+FIRST_STRENGTH, ESTIMATED_AFTER = 5.0, (4, 10)
 # About how many documents the strength is estimated from.
-MOST_DOCUMENTS = 5_000
+MOST_DOCUMENTS = 2_000
 # The longest leap, and how near to 0 and 1 a probability may come in one.
 LONGEST_LEAP, EDGE = 64.0, 1e-9
+# The model's own parameters have settled when two steps and a leap change them by less on average.
+SETTLED = 1e-3
 _TINY = 1e-12
 
 
@@ -96,7 +98,7 @@ class _TableEM:
     ) -> None:
         self.likelihood, self.query, self.strength = likelihood, query, strength
         self.relevance = np.full(likelihood.n_documents, 0.5)
-        self.n_steps = 0
+        self.n_steps, self.change = 0, np.inf
         self.look()
 
     def look(self, *, whole: bool = True) -> None:
@@ -135,8 +137,11 @@ class _TableEM:
         self.look()
 
     def cycle(self) -> float:
-        """Two EM steps and a leap; returns how much better the point is."""
-        before, start = self.objective, self._point()
+        """Two EM steps and a leap; returns how much better the point is.
+
+        `change` is then how far the model's own parameters moved.
+        """
+        before, start, own = self.objective, self._point(), self.likelihood.own()
         self.step()
         self.look(whole=False)
         middle = self._point()
@@ -151,6 +156,7 @@ class _TableEM:
             self._move_to(start + 2.0 * size * first + size * size * bend)
         if size <= 1.0 or not self.objective >= before:
             self._move_to(end)
+        self.change = float(np.sqrt(np.mean((self.likelihood.own() - own) ** 2)))
         return self.objective - before
 
 
@@ -160,12 +166,13 @@ def fit_table(
     *,
     strength: float | None = None,
     n_iterations: int = 500,
-    tolerance: float = 1e-7,
+    tolerance: float = 1e-6,
 ) -> TableFit:
     """EM over the relevance of every document and the model's own parameters, until both settle.
 
     It ends when two EM steps and a leap improve the log-likelihood by less than ``tolerance`` of
-    itself, or after ``n_iterations`` steps. Without a ``strength`` it is estimated on the way.
+    itself and hardly change the model's parameters, or after ``n_iterations`` steps. Without a
+    ``strength`` it is estimated on the way.
     """
     em = _TableEM(likelihood, query, FIRST_STRENGTH if strength is None else strength)
     due = [] if strength is not None else list(ESTIMATED_AFTER)
@@ -173,7 +180,7 @@ def fit_table(
     while em.n_steps < n_iterations and not converged:
         gain = em.cycle()
         cycles += 1
-        converged = gain < tolerance * abs(em.objective)
+        converged = gain < tolerance * abs(em.objective) and em.change < SETTLED
         if due and (converged or cycles == due[0]):
             due.pop(0)
             before = em.strength
