@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from unskew.log.read import read_labels as read_labels
     from unskew.log.read import read_log as read_log
     from unskew.position_bias import PositionBias as PositionBias
+    from unskew.rankers.click_model.ranker import ClickModelRanker as ClickModelRanker
     from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART as UnbiasedLambdaMART
     from unskew.rankers.neural.ranker import NeuralRanker as NeuralRanker
     from unskew.rankers.ranksvm.ranker import PropensityRankSVM as PropensityRankSVM
@@ -50,6 +51,7 @@ _HOME = {
     "StoreError": "unskew.errors",
     "UnskewError": "unskew.errors",
     "UsageError": "unskew.errors",
+    "ClickModelRanker": "unskew.rankers.click_model.ranker",
     "Features": "unskew.log.features",
     "Impressions": "unskew.log.impressions",
     "LabelledData": "unskew.log.labelled",
