@@ -190,21 +190,24 @@ class Ranker(BaseEstimator, ABC):
         validation: LabelledData | Impressions | None,
         callbacks: Sequence[Callback],
         init_model: Ranker | str | os.PathLike[str] | None,
+        pairs: Pairs | None = None,
     ) -> Self:
+        """Learn from a log, or from pairs over its pages that do not come from clicks."""
         before = self._earlier(init_model)
-        training, watch = self._prepare(data, debias, n_positions, validation, before)
+        training, watch = self._prepare(data, pairs, debias, n_positions, validation, before)
         return self._run(training, watch, callbacks, before)
 
     def _prepare(
         self,
         data: Impressions,
+        pairs: Pairs | None,
         debias: Any,
         n_positions: int,
         validation: LabelledData | Impressions | None,
         before: Self | None,
     ) -> tuple[Training, Validation | None]:
         """A model in training and what watches over it: by default, of the pairs of the log."""
-        pairs = pairs_of(data)
+        learned = pairs_of(data) if pairs is None else pairs
         found = resolve_debias(
             debias, ranker=ranker_name(self), data=data, n_positions=n_positions,
             n_jobs=self.n_jobs, earlier=None if before is None else before.position_bias_,
@@ -212,7 +215,7 @@ class Ranker(BaseEstimator, ABC):
         watch = validation_of(validation, n_positions=n_positions, sigma=self.sigma, k=self.ndcg_at)
         if watch is None and self.early_stopping_rounds is not None:
             raise UsageError("early_stopping_rounds needs validation data: fit(…, validation=…)")
-        return self._begin(data, pairs, found, before), watch
+        return self._begin(data, learned, found, before), watch
 
     def _run(
         self,

@@ -26,10 +26,9 @@ def exposure(data: Impressions) -> tuple[FloatArray, FloatArray]:
     """Impressions and clicks of each document row, in sessions times their weight."""
     counts, pages, n = count_statistics(data), data.pages, len(data.documents)
     shown = np.repeat(counts.impressions, np.diff(pages.offsets))
-    return (
-        np.bincount(pages.document, weights=shown, minlength=n),
-        np.bincount(pages.document, weights=counts.clicks, minlength=n),
-    )
+    impressions = np.bincount(pages.document, weights=shown, minlength=n)
+    clicks = np.bincount(pages.document, weights=counts.clicks, minlength=n)
+    return impressions.astype(np.float64), clicks.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from unskew.errors import UsageError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
+from unskew.pairs.statistic import Pairs
 from unskew.position_bias import PositionBias
 from unskew.rankers.base import Ranker
 from unskew.rankers.click_model.judgements import Judgements, judged
@@ -186,6 +187,7 @@ class ClickModelRanker(TreeRanker):
     def _prepare(
         self,
         data: Impressions,
+        pairs: Pairs | None,
         debias: Any,
         n_positions: int,
         validation: LabelledData | Impressions | None,
@@ -326,10 +328,10 @@ class ClickModelRanker(TreeRanker):
         n_trees, self.click_model_ = found if model is None else model
         self.trees_ = training.grower.finish(max(1, n_trees))
         self.offset_, self.prior_strength_ = training.offset, None
-        if training.unseen is not None:
+        if training.unseen is not None and self.click_model_ is not None:
             data, mass = training.unseen
             prior = self.predict_relevance(data)
-            evidence = self._likelihood(data, mass).evidence(prior)
+            evidence = self._likelihood(data, mass, self.click_model_).evidence(prior)
             self.prior_strength_ = estimate_strength(prior, evidence, prior)
 
     # Using --------------------------------------------------------------------------------------
@@ -374,7 +376,8 @@ class ClickModelRanker(TreeRanker):
             raise UsageError(f"strength must be a number above 0, got {strength!r}")
         worth = self.prior_strength_ if strength is None else float(strength)
         prior = self.predict_relevance(data)
-        found = posterior_of(self._likelihood(data, None), prior, prior, worth)
+        likelihood = self._likelihood(data, None, self.click_model_)
+        found = posterior_of(likelihood, prior, prior, worth)
         shown = judged(data, self._aligned(data), found)
         if X is None:
             return shown
@@ -386,10 +389,11 @@ class ClickModelRanker(TreeRanker):
     def _aligned(self, X: Any) -> Features:
         return Features(self._values(X), self.feature_names_, self.categories_)
 
-    def _likelihood(self, data: Impressions, mass: FloatArray | None) -> ClickLikelihood:
-        """The click model on a log, as the trees saw it."""
-        assert self.click_model_ is not None
-        return tempered(self.click_model_.on(data, mass), self.p if self._learns else 0.0)
+    def _likelihood(
+        self, data: Impressions, mass: FloatArray | None, model: LearnedClickModel
+    ) -> ClickLikelihood:
+        """A click model on a log, as the trees see it."""
+        return tempered(model.on(data, mass), self.p if self._learns else 0.0)
 
     # On disk ------------------------------------------------------------------------------------
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 
 from unskew.bias.estimator import BiasEstimator
 from unskew.log.impressions import Impressions
+from unskew.log.labelled import LabelledData
 from unskew.pairs.objective import PairwiseObjective
 from unskew.pairs.statistic import Pairs
 from unskew.position_bias import PositionBias
+from unskew.rankers.base import Ranker
 from unskew.rankers.debias import Debiasing
+from unskew.rankers.labels import label_gains, label_impressions
 from unskew.rankers.lambdamart.training import TreeTraining
-from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, optional, seed_of
+from unskew.rankers.settings import (
+    ABOVE_ZERO,
+    COMMON,
+    COUNT,
+    Constraint,
+    check_settings,
+    one_of,
+    optional,
+    seed_of,
+)
+from unskew.rankers.training import Callback
 from unskew.rankers.tree_ranker import TREES, TreeRanker
 from unskew.trees.boosters import TreeSettings, library
 
@@ -121,6 +135,32 @@ class UnbiasedLambdaMART(TreeRanker):
         grower = library(self.booster).start(data.features, self._tree_settings(data), earlier)
         done_before = 0 if earlier is None else earlier.n_rounds
         return TreeTraining(grower, objective, n_rounds=self.n_estimators, done_before=done_before)
+
+    def fit_labels(
+        self,
+        X: Any,
+        relevance: Any = None,
+        *,
+        query: Any = None,
+        gains: str = "exponential",
+        validation: LabelledData | Impressions | None = None,
+        callbacks: Sequence[Callback] = (),
+        init_model: Ranker | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from relevance labels, which have no position bias: `debias` does not matter.
+
+        X is `LabelledData` alone, or features with ``relevance`` and ``query`` beside them. With
+        ``gains="exponential"`` a label is a whole grade y and worth ``2 ** y - 1``; with
+        ``gains="linear"`` it is worth what it says, any number from 0 on, such as the posterior
+        relevance of a click model. The rest is as in `fit`.
+        """
+        self._check()
+        labels = self._labels(X, relevance, query)
+        check_settings({"gains": gains}, {"gains": one_of("exponential", "linear")})
+        data, pairs = (
+            label_gains(labels) if gains == "linear" else (label_impressions(labels), None)
+        )
+        return self._learn(data, None, 1, validation, callbacks, init_model, pairs)
 
     def _tree_settings(self, data: Impressions) -> TreeSettings:
         rows_per_document = data.n_rows / len(data.documents)
