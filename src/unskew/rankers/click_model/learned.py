@@ -4,53 +4,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.clicks.fitting.affine import AffineLikelihood
-from unskew.clicks.fitting.cells import States, pattern_rows
-from unskew.clicks.fitting.chain import ChainForm, ChainLikelihood, ChainParameters
+from unskew.clicks.fitting.cells import States
+from unskew.clicks.fitting.chain import ChainLikelihood
 from unskew.clicks.fitting.likelihood import ClickLikelihood
+from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.log.impressions import Impressions
+from unskew.registry import CLICK_MODELS
 
-__all__ = ["CHAINS", "MODELS", "LearnedClickModel", "follow", "new_likelihood", "tempered"]
+__all__ = ["LearnedClickModel", "follow", "tempered"]
 
 FloatArray = npt.NDArray[np.float64]
-
-CHAINS = {
-    "dbn": ChainForm("document", "one"),
-    "dcm": ChainForm("none", "after click"),
-    "cascade": ChainForm("share", "one"),
-}
-# The click models that have a likelihood.
-MODELS = ("pbm", "ubm", "trust", "contextual", *CHAINS)
-
-
-def new_likelihood(
-    name: str,
-    data: Impressions,
-    *,
-    n_positions: int,
-    n_contexts: int = 0,
-    mass: FloatArray | None = None,
-) -> ClickLikelihood:
-    """A click model of the registry on a log, before it has learned anything."""
-    rows, n = pattern_rows(data, mass), len(data.documents)
-    if name in CHAINS:
-        return ChainLikelihood(rows, CHAINS[name], n_documents=n, n_positions=n_positions)
-    states = _states(name, n_positions, n_contexts)
-    return AffineLikelihood(rows, states, n_documents=n, with_base=name == "trust")
-
-
-def _states(name: str, n_positions: int, n_contexts: int) -> States:
-    if name == "ubm":
-        return States.by_last_click(n_positions)
-    if name == "contextual":
-        return States.by_context(n_positions, n_contexts)
-    return States.by_position(n_positions)
 
 
 def follow(follower: ClickLikelihood, leader: ClickLikelihood) -> None:
@@ -62,10 +32,11 @@ def tempered(likelihood: ClickLikelihood, p: float) -> ClickLikelihood:
     """The same clicks with the examination to the power of ``1 / (p + 1)``, relative to its highest.
 
     With p = 0 it is the likelihood itself; the higher p, the less of the clicks is put down to where
-    results stood.
+    results stood. Chains have no curve to take a power of.
     """
     if p == 0 or not isinstance(likelihood, AffineLikelihood):
         return likelihood
+    _ = likelihood.cells  # counted once, not in every copy
     found = copy.copy(likelihood)
     base = _flattened(likelihood.base, p)
     found.slope = np.minimum(base + _flattened(likelihood.slope - likelihood.base, p), 1.0)
@@ -95,7 +66,7 @@ class LearnedClickModel:
         The contexts with parameters of their own.
     parameters
         Examination by state, chances to walk on, satisfaction, trust: as the model has them. Of a
-        satisfaction that differs by document the mean is kept.
+        satisfaction that differs by document, that of a document without clicks is kept.
 
     """
 
@@ -105,34 +76,23 @@ class LearnedClickModel:
     parameters: Mapping[str, FloatArray]
 
     @classmethod
-    def of(
-        cls, name: str, likelihood: ClickLikelihood, n_positions: int, contexts: tuple[Any, ...]
-    ) -> Self:
+    def of(cls, name: str, likelihood: ClickLikelihood, n_positions: int) -> Self:
         """The present parameters of a likelihood."""
+        contexts = likelihood.states.contexts if isinstance(likelihood, AffineLikelihood) else ()
         return cls(name, n_positions, contexts, _parameters(likelihood))
 
     def on(self, data: Impressions, mass: FloatArray | None = None) -> ClickLikelihood:
-        """The model with these parameters on the clicks of any log."""
-        found = new_likelihood(
-            self.name, with_contexts(data, self.contexts), n_positions=self.n_positions,
-            n_contexts=len(self.contexts), mass=mass,
-        )  # fmt: skip
+        """The model with these parameters on the clicks of any log; new contexts count as none."""
+        clicks = LogClicks(data, mass)
+        found: ClickLikelihood
+        if self.contexts:
+            contexts = np.array(self.contexts, dtype=object)
+            found = AffineLikelihood(clicks, States.by_context(self.n_positions, contexts))
+        else:
+            kind = CLICK_MODELS[self.name].load()
+            found = kind.likelihood(clicks, n_positions=self.n_positions)
         _take(found, self.parameters)
         return found
-
-    def table(self) -> dict[str, Any]:
-        """The parameters with the states they belong to, as columns of equal length, and numbers."""
-        found: dict[str, Any] = dict(self.parameters)
-        if "examination" not in found:
-            return found
-        states = _states(self.name, self.n_positions, len(self.contexts))
-        columns: dict[str, Any] = {"position": states.position}
-        if states.last_click is not None:
-            columns["last_click"] = states.last_click
-        if states.context is not None:
-            names = [*self.contexts, None]
-            columns["context"] = [names[index] for index in states.context]
-        return {**columns, **found}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -151,39 +111,24 @@ class LearnedClickModel:
         return cls(content["name"], content["n_positions"], contexts, parameters)
 
 
-def with_contexts(data: Impressions, contexts: tuple[Any, ...]) -> Impressions:
-    """The same log with its sessions' contexts numbered as these; others count as none."""
-    if tuple(data.contexts.tolist()) == contexts:
-        return data
-    number = {name: index for index, name in enumerate(contexts)}
-    codes = [number.get(name, -1) for name in data.contexts.tolist()]
-    context = np.array([*codes, -1], dtype=np.int32)[data.patterns.context]
-    patterns = replace(data.patterns, context=context)
-    return replace(data, contexts=np.array(contexts, dtype=object), patterns=patterns)
-
-
 def _parameters(likelihood: ClickLikelihood) -> dict[str, FloatArray]:
-    if isinstance(likelihood, AffineLikelihood):
-        found = {"examination": likelihood.slope}
-        return {**found, "trust": likelihood.base} if likelihood.with_base else found
     if isinstance(likelihood, ChainLikelihood):
-        now = likelihood.present
-        mean = float(now.satisfaction.mean()) if len(now.satisfaction) else 0.0
-        return {
-            "after_click": now.after_click, "after_skip": now.after_skip,
-            "share": np.array(now.share), "satisfaction": np.array(mean),
-        }  # fmt: skip
-    raise NotImplementedError
+        now, form = likelihood.present, likelihood.form
+        walk = now.after_click[:1] if form.walk == "one" else now.after_click
+        satisfaction = {
+            "none": {},
+            "share": {"satisfaction_share": np.array([now.share])},
+            "document": {"satisfaction": np.array([now.typical])},
+        }
+        return {"continuation": walk, **satisfaction[form.satisfaction]}
+    if isinstance(likelihood, AffineLikelihood) and likelihood.with_base:
+        return {"examination": likelihood.slope, "trust": likelihood.base}
+    return {"examination": likelihood.own()}
 
 
 def _take(likelihood: ClickLikelihood, parameters: Mapping[str, FloatArray]) -> None:
-    if isinstance(likelihood, AffineLikelihood):
-        likelihood.slope = parameters["examination"]
-        likelihood.base = parameters.get("trust", np.zeros(len(likelihood.slope)))
-    elif isinstance(likelihood, ChainLikelihood):
-        likelihood.present = ChainParameters(
-            satisfaction=np.full(likelihood.n_documents, float(parameters["satisfaction"])),
-            share=float(parameters["share"]),
-            after_click=parameters["after_click"],
-            after_skip=parameters["after_skip"],
-        )
+    """Set a model's own parameters; what is known of documents in general holds for each of them."""
+    found = dict(parameters)
+    if "satisfaction" in found:
+        found["satisfaction"] = np.repeat(found["satisfaction"], likelihood.n_documents)
+    likelihood.set_own(np.concatenate(list(found.values())))

@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from unskew.clicks.fitting.chain import ChainLikelihood
 from unskew.clicks.fitting.likelihood import ClickLikelihood, Evidence
 from unskew.errors import DataError
 from unskew.log.grades import gain
@@ -34,8 +33,8 @@ class Objective(Protocol):
     def evidence(self, relevance: FloatArray) -> Evidence:
         """What clicks or labels say about these relevances."""
 
-    def update(self, relevance: FloatArray) -> None:
-        """Re-estimate how clicks come about, given these relevances."""
+    def update(self, relevance: FloatArray, n_steps: int | None = None) -> None:
+        """Re-estimate how clicks come about, given these relevances, in so many steps."""
 
     def learned(self) -> LearnedClickModel | None:
         """The present click model, as something that later updates do not change."""
@@ -48,8 +47,8 @@ class ClickObjective:
     ----------
     likelihood
         The click model on the clicks to learn from.
-    model
-        What it is called and what its parameters belong to.
+    name, n_positions
+        The model's name in the registry, and how many positions it tells apart.
     p
         The trees see the examination to the power of ``1 / (p + 1)``.
     em_steps
@@ -62,15 +61,15 @@ class ClickObjective:
     def __init__(
         self,
         likelihood: ClickLikelihood,
-        model: LearnedClickModel,
         *,
+        name: str,
+        n_positions: int,
         p: float = 0.0,
         em_steps: int = 3,
         held: PositionBias | None = None,
     ) -> None:
-        self.likelihood, self._model = likelihood, model
+        self.likelihood, self._name, self._n_positions = likelihood, name, n_positions
         self._p, self._em_steps, self._held = p, em_steps, held
-        self._relevance: FloatArray = np.full(likelihood.n_documents, 0.5)
         self._bias: PositionBias | None = held
 
     @property
@@ -82,31 +81,25 @@ class ClickObjective:
     def bias(self) -> PositionBias:
         """How examination falls with the position, averaged over what else it depends on."""
         if self._bias is None:
-            self._bias = self._present_bias()
+            self._bias = self.likelihood.position_bias()
         return self._bias
-
-    def _present_bias(self) -> PositionBias:
-        if isinstance(self.likelihood, ChainLikelihood):
-            return _walked(self.likelihood, self._relevance, self._model.n_positions)
-        return self.likelihood.position_bias()
 
     def evidence(self, relevance: FloatArray) -> Evidence:
         """What the clicks say about these relevances."""
         return tempered(self.likelihood, self._p).evidence(relevance)
 
-    def update(self, relevance: FloatArray) -> None:
-        """A few EM steps of the click model."""
+    def update(self, relevance: FloatArray, n_steps: int | None = None) -> None:
+        """So many EM steps of the click model, by default those of a round."""
         if not self.learns:
             return
-        for _ in range(self._em_steps):
+        for _ in range(self._em_steps if n_steps is None else n_steps):
             self.likelihood.evidence(relevance)
             self.likelihood.step()
-        self._relevance, self._bias = relevance, None
+        self._bias = None
 
     def learned(self) -> LearnedClickModel:
         """The present click model."""
-        now = self._model
-        return LearnedClickModel.of(now.name, self.likelihood, now.n_positions, now.contexts)
+        return LearnedClickModel.of(self._name, self.likelihood, self._n_positions)
 
     def held_out(self, data: Impressions, mass: FloatArray | None) -> Callable[[], ClickLikelihood]:
         """Gives other clicks with the present parameters, whenever it is called."""
@@ -117,17 +110,6 @@ class ClickObjective:
             return tempered(other, self._p)
 
         return present
-
-
-def _walked(likelihood: ChainLikelihood, relevance: FloatArray, n_positions: int) -> PositionBias:
-    """How often each position is reached, relative to the first."""
-    found = likelihood.predict(relevance)
-    place = np.minimum(found.position, n_positions) - 1
-    r = np.maximum(relevance[likelihood._rows.document], _TINY)
-    reached = np.bincount(place, weights=found.mass * found.marginal / r, minlength=n_positions)
-    shown = np.bincount(place, weights=found.mass, minlength=n_positions)
-    mean = np.divide(reached, shown, out=np.ones(n_positions), where=shown > 0)
-    return PositionBias.from_propensities(np.maximum(mean, 1e-3))
 
 
 def relevance_of(labels: LabelledData) -> FloatArray:
@@ -168,7 +150,7 @@ class LabelObjective:
         total = float((mass * (t * np.log(r) + (1.0 - t) * np.log1p(-r))).sum())
         return Evidence(total, mass, mass * t, mass * (t - r), mass * r * (1.0 - r))
 
-    def update(self, relevance: FloatArray) -> None:
+    def update(self, relevance: FloatArray, n_steps: int | None = None) -> None:
         """Labels have no click model."""
 
     def learned(self) -> None:

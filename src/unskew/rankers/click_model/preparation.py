@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from unskew.clicks.fitting.affine import AffineLikelihood
+from unskew.clicks.fitting.fitted import FEW_SESSIONS, likelihood_of
 from unskew.clicks.fitting.likelihood import ClickLikelihood
-from unskew.errors import DataError
+from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.position_bias import PositionBias
-from unskew.rankers.click_model.learned import LearnedClickModel, new_likelihood, with_contexts
+from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.rankers.click_model.objective import ClickObjective, LabelObjective, relevance_of
 from unskew.rankers.click_model.split import shown_documents
 from unskew.rankers.click_model.start import start_curves, starting_offset
@@ -22,17 +24,15 @@ from unskew.rankers.click_model.validation import HeldOut
 
 __all__ = [
     "ClickSettings",
-    "check_clicks",
+    "check_validation",
     "held_out_clicks",
+    "rare_contexts",
     "relevant_queries",
     "start_clicks",
     "start_labels",
 ]
 
 FloatArray = npt.NDArray[np.float64]
-
-# The fewest sessions from which a context has a curve of its own.
-FEWEST_SESSIONS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,67 +52,58 @@ class ClickSettings:
     offset: float | None = None
 
 
-def check_clicks(data: Impressions, what: str = "the log") -> None:
-    """Refuse clicks that say nothing about relevance."""
+def check_validation(data: Impressions) -> None:
+    """Refuse held-out clicks that measure nothing."""
     if not data.n_clicks:
-        raise DataError(f"{what} has no click: there is nothing to learn from")
-    if data.n_clicks == data.n_rows:
-        raise DataError(
-            f"every result of {what} was clicked: there is nothing to learn from. Give the results "
-            "that were shown and not clicked as well"
-        )
-
-
-def known_contexts(data: Impressions) -> tuple[tuple[Any, ...], list[str]]:
-    """The contexts with sessions enough for a curve of their own, and a remark about the others."""
-    sessions = np.bincount(
-        data.patterns.context + 1, weights=data.patterns.count, minlength=len(data.contexts) + 1
-    )[1:]
-    enough = sessions >= FEWEST_SESSIONS
-    names = data.contexts.tolist()
-    kept = tuple(name for name, often in zip(names, enough, strict=True) if often)
-    if enough.all():
-        return kept, []
-    rare = [name for name, often in zip(names, enough, strict=True) if not often]
-    return kept, [
-        f"the context(s) {rare} were seen in fewer than {FEWEST_SESSIONS} sessions, too few for a "
-        "curve of their own: they count as sessions without a context"
-    ]
+        raise DataError("the validation log has no click: give sessions with clicks, or labels")
 
 
 def start_clicks(
     data: Impressions, mass: FloatArray, settings: ClickSettings
-) -> tuple[Start, ClickObjective, list[str]]:
-    """The click model on a log and the relevance to begin with, and what the user should know."""
-    model, likelihood, remarks = _click_model(data, mass, settings)
+) -> tuple[Start, ClickObjective]:
+    """The click model on the clicks to learn from, and the relevance to begin with."""
+    name, likelihood = _click_model(data, mass, settings)
+    if settings.p > 0 and not isinstance(likelihood, AffineLikelihood):
+        raise UsageError(
+            f"p must be 0 with click_model={name!r}, whose examination is no curve to take a power "
+            f"of: got {settings.p:g}"
+        )
     objective = ClickObjective(
-        likelihood, model, p=settings.p, em_steps=settings.em_steps, held=settings.held
-    )
+        likelihood, name=name, n_positions=settings.n_positions, p=settings.p,
+        em_steps=settings.em_steps, held=settings.held,
+    )  # fmt: skip
     offset = settings.offset
     if offset is None:
         # A curve that is held is not to be started anew.
         first = start_curves(likelihood) if settings.held is None else 0.0
         offset = starting_offset(objective, len(data.documents), first)
     start = Start(objective, shown_documents(data, mass), len(data.documents), offset)
-    return start, objective, remarks
+    return start, objective
 
 
 def _click_model(
     data: Impressions, mass: FloatArray, settings: ClickSettings
-) -> tuple[LearnedClickModel, ClickLikelihood, list[str]]:
-    n, held = settings.n_positions, settings.held
-    if held is not None:
-        curve = held.t_plus / held.t_plus.max()
-        model = LearnedClickModel("pbm", n, (), {"examination": curve})
-        return model, model.on(data, mass), []
-    if settings.earlier is not None:
-        return settings.earlier, settings.earlier.on(data, mass), []
-    contexts, remarks = known_contexts(data) if settings.click_model == "contextual" else ((), [])
-    likelihood = new_likelihood(
-        settings.click_model, with_contexts(data, contexts), n_positions=n,
-        n_contexts=len(contexts), mass=mass,
-    )  # fmt: skip
-    return LearnedClickModel(settings.click_model, n, contexts, {}), likelihood, remarks
+) -> tuple[str, ClickLikelihood]:
+    """The model's name and the model, as it was before or new."""
+    name = settings.click_model if settings.held is None else "pbm"
+    likelihood = likelihood_of(name, data, n_positions=settings.n_positions, mass=mass)
+    if settings.held is not None:
+        likelihood.set_own(settings.held.t_plus / settings.held.t_plus.max())
+    elif settings.earlier is not None:
+        likelihood = settings.earlier.on(data, mass)
+    return name, likelihood
+
+
+def rare_contexts(data: Impressions, mass: FloatArray) -> list[str]:
+    """A remark about contexts with too few sessions for a curve of their own."""
+    sessions = LogClicks(data, mass).sessions_by_context()
+    rare = [name for name, number in sessions.items() if number < FEW_SESSIONS]
+    if not rare:
+        return []
+    return [
+        f"the context(s) {rare} have fewer than {FEW_SESSIONS:.0f} sessions: their curves are mostly "
+        "that of all sessions"
+    ]
 
 
 def held_out_clicks(objective: ClickObjective, data: Impressions, mass: FloatArray) -> HeldOut:

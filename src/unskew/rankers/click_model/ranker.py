@@ -23,11 +23,12 @@ from unskew.pairs.statistic import Pairs
 from unskew.position_bias import PositionBias
 from unskew.rankers.base import Ranker
 from unskew.rankers.click_model.judgements import Judgements, judged
-from unskew.rankers.click_model.learned import CHAINS, MODELS, LearnedClickModel, tempered
+from unskew.rankers.click_model.learned import LearnedClickModel, tempered
 from unskew.rankers.click_model.preparation import (
     ClickSettings,
-    check_clicks,
+    check_validation,
     held_out_clicks,
+    rare_contexts,
     relevant_queries,
     start_clicks,
     start_labels,
@@ -42,7 +43,7 @@ from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, one_o
 from unskew.rankers.training import Callback
 from unskew.rankers.tree_ranker import TREES, TreeRanker
 from unskew.rankers.validation import Validation, validation_of
-from unskew.registry import ranker_name
+from unskew.registry import CLICK_MODELS, ranker_name
 from unskew.trees.boosters import TreeSettings, library
 
 __all__ = ["ClickModelRanker"]
@@ -117,7 +118,7 @@ class ClickModelRanker(TreeRanker):
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **COMMON,
         **TREES,
-        "click_model": one_of(*MODELS),
+        "click_model": one_of(*CLICK_MODELS),
         "em_steps": COUNT,
         "min_data_in_leaf": COUNT,
         "validation_fraction": Constraint(
@@ -170,14 +171,6 @@ class ClickModelRanker(TreeRanker):
         self.validation_fraction = validation_fraction
         self._booster_params = booster_params
 
-    def _check(self) -> None:
-        super()._check()
-        if self.p > 0 and self._learns and self.click_model in CHAINS:
-            raise UsageError(
-                f"p must be 0 with click_model={self.click_model!r}, whose examination is no curve "
-                f"to take a power of: got {self.p:g}"
-            )
-
     @property
     def _learns(self) -> bool:
         return isinstance(self.debias, str) and self.debias == LEARNED
@@ -194,13 +187,13 @@ class ClickModelRanker(TreeRanker):
         before: Self | None,
     ) -> tuple[LikelihoodTraining, Validation | None]:
         check_rankable(data.features)
-        check_clicks(data)
         seed = seed_of(self.random_state)
         mass, unseen = self._parts(data, validation, seed)
         settings = self._click_settings(data, mass, debias, n_positions, before)
-        start, objective, notices = start_clicks(data, mass, settings)
+        start, objective = start_clicks(data, mass, settings)
         training = self._training(data.features, start, seed, before)
-        training.notices = notices
+        if self.click_model == "contextual" and self._learns:
+            training.notices = rare_contexts(data, mass)
         training.unseen = unseen or (data, mass)
         if unseen is not None:
             return training, self._watch(training, held_out_clicks(objective, *unseen))
@@ -213,7 +206,7 @@ class ClickModelRanker(TreeRanker):
     ) -> tuple[FloatArray, tuple[Impressions, FloatArray] | None]:
         """How much each pattern counts in training, and the clicks that training does not see."""
         if isinstance(validation, Impressions):
-            check_clicks(validation, "the validation log")
+            check_validation(validation)
             return data.patterns.mass, (validation, validation.patterns.mass)
         if validation is not None or self.early_stopping_rounds is None:
             return data.patterns.mass, None
@@ -243,7 +236,9 @@ class ClickModelRanker(TreeRanker):
                 f"{self.click_model!r}: give click_model={earlier.name!r}"
             )
         return ClickSettings(
-            click_model=self.click_model, n_positions=n_positions, p=self.p if learned else 0.0,
+            click_model=self.click_model,
+            n_positions=n_positions if earlier is None or not learned else earlier.n_positions,
+            p=self.p if learned else 0.0,
             em_steps=self.em_steps, held=None if learned else found.bias, earlier=earlier,
             offset=None if before is None else before.offset_,
         )  # fmt: skip

@@ -23,7 +23,7 @@ PSEUDO_IMPRESSIONS = 10.0
 # The share of its CTR that a position's clicks without relevance begin with.
 TRUST_SHARE = 0.1
 # Newton steps of the one relevance, with EM between them, and the largest step of its logit.
-WARM_UP, LARGEST_STEP = 20, 2.0
+WARM_UP, LARGEST_STEP = 10, 2.0
 LOWEST, HIGHEST = 0.001, 0.9
 
 
@@ -62,7 +62,7 @@ def starting_offset(objective: Objective, n_documents: int, start: float) -> flo
     offset = start
     for _ in range(WARM_UP):
         relevance = np.full(n_documents, expit(offset))
-        objective.update(relevance)
+        objective.update(relevance, 1)
         offset += _newton_step(objective.evidence(relevance))
     return offset
 
