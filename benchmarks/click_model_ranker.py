@@ -114,8 +114,8 @@ def contenders(here: World, options: dict[str, Any]) -> dict[str, float]:
 def quality(options: argparse.Namespace) -> None:
     """A table of NDCG@10: one column for each click model, the mean over seeds."""
     table: dict[str, dict[str, list[float]]] = {}
-    for model in options.models:
-        for seed in range(options.seeds):
+    for seed in range(options.seeds):
+        for model in options.models:
             here = world(model, options.queries, options.sessions[0], seed)
             settings = {"random_state": seed, "n_jobs": options.threads, "verbose": 0}
             for name, value in contenders(here, settings).items():

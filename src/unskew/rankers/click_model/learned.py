@@ -86,13 +86,34 @@ class LearnedClickModel:
         clicks = LogClicks(data, mass)
         found: ClickLikelihood
         if self.contexts:
-            contexts = np.array(self.contexts, dtype=object)
-            found = AffineLikelihood(clicks, States.by_context(self.n_positions, contexts))
+            found = AffineLikelihood(clicks, self._states())
         else:
             kind = CLICK_MODELS[self.name].load()
             found = kind.likelihood(clicks, n_positions=self.n_positions)
         _take(found, self.parameters)
         return found
+
+    def columns(self) -> dict[str, Any]:
+        """The parameters; an examination comes with the columns of what it depends on."""
+        found: dict[str, Any] = dict(self.parameters)
+        if "examination" not in found:
+            return found
+        states = self._states()
+        columns: dict[str, Any] = {"position": states.position}
+        if states.last_click is not None:
+            columns["last_click"] = states.last_click
+        if states.context is not None:
+            names = [*self.contexts, None]
+            columns["context"] = [names[index] for index in states.context]
+        return {**columns, **found}
+
+    def _states(self) -> States:
+        """What each entry of an examination stands for."""
+        if self.contexts:
+            return States.by_context(self.n_positions, np.array(self.contexts, dtype=object))
+        if self.name == "ubm":
+            return States.by_last_click(self.n_positions)
+        return States.by_position(self.n_positions)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

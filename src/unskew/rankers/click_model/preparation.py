@@ -16,7 +16,7 @@ from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.learned import LearnedClickModel
-from unskew.rankers.click_model.objective import ClickObjective, LabelObjective, relevance_of
+from unskew.rankers.click_model.objective import ClickObjective, LabelObjective
 from unskew.rankers.click_model.split import shown_documents
 from unskew.rankers.click_model.start import start_curves, starting_offset
 from unskew.rankers.click_model.training import Start
@@ -27,7 +27,6 @@ __all__ = [
     "check_validation",
     "held_out_clicks",
     "rare_contexts",
-    "relevant_queries",
     "start_clicks",
     "start_labels",
 ]
@@ -116,10 +115,12 @@ def held_out_clicks(objective: ClickObjective, data: Impressions, mass: FloatArr
 
 
 def start_labels(
-    labels: LabelledData, held_out: npt.NDArray[np.bool_], offset: float | None
+    labels: LabelledData,
+    relevance: FloatArray,
+    held_out: npt.NDArray[np.bool_],
+    offset: float | None,
 ) -> tuple[Start, HeldOut]:
     """The labels to learn from, and those of the queries that are held out."""
-    relevance = relevance_of(labels)
     hidden = np.repeat(held_out, np.diff(labels.offsets))
     objective = LabelObjective(relevance, (~hidden).astype(np.float64))
     other = LabelObjective(relevance, hidden.astype(np.float64))
@@ -128,8 +129,3 @@ def start_labels(
     start = Start(objective, np.flatnonzero(~hidden), len(labels), offset)
     rows = np.flatnonzero(hidden)
     return start, HeldOut(labels.features, rows, float(len(rows)), lambda: other)
-
-
-def relevant_queries(labels: LabelledData) -> npt.NDArray[np.bool_]:
-    """Which queries have a relevant document."""
-    return np.logical_or.reduceat(labels.relevance > 0, labels.offsets[:-1])

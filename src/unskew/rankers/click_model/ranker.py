@@ -24,12 +24,12 @@ from unskew.position_bias import PositionBias
 from unskew.rankers.base import Ranker
 from unskew.rankers.click_model.judgements import Judgements, judged
 from unskew.rankers.click_model.learned import LearnedClickModel, tempered
+from unskew.rankers.click_model.objective import relevance_of
 from unskew.rankers.click_model.preparation import (
     ClickSettings,
     check_validation,
     held_out_clicks,
     rare_contexts,
-    relevant_queries,
     start_clicks,
     start_labels,
 )
@@ -301,15 +301,19 @@ class ClickModelRanker(TreeRanker):
         before: Self | None,
     ) -> Self:
         check_rankable(labels.features)
+        relevance = relevance_of(labels)
         if before is not None and before.click_model_ is not None:
             raise UsageError("init_model was trained on clicks: labels cannot continue it")
         seed = seed_of(self.random_state)
         held_out = np.zeros(labels.n_queries, dtype=np.bool_)
         if validation is None and self.early_stopping_rounds is not None:
-            rng = np.random.default_rng(seed or 0)
-            held_out = held_out_queries(relevant_queries(labels), self.validation_fraction, rng)
+            relevant = np.logical_or.reduceat(labels.relevance > 0, labels.offsets[:-1])
+            held_out = held_out_queries(
+                relevant, self.validation_fraction, np.random.default_rng(seed or 0),
+                with_what="with a relevant document",
+            )  # fmt: skip
         offset = None if before is None else before.offset_
-        start, hidden = start_labels(labels, held_out, offset)
+        start, hidden = start_labels(labels, relevance, held_out, offset)
         training = self._training(labels.features, start, seed, before)
         watch: Validation | None = validation_of(
             validation, n_positions=1, sigma=1.0, k=self.ndcg_at
@@ -325,7 +329,7 @@ class ClickModelRanker(TreeRanker):
         self.offset_, self.prior_strength_ = training.offset, None
         if training.unseen is not None and self.click_model_ is not None:
             data, mass = training.unseen
-            prior = self.predict_relevance(data)
+            prior = self._relevance(data)
             evidence = self._likelihood(data, mass, self.click_model_).evidence(prior)
             self.prior_strength_ = estimate_strength(prior, evidence, prior)
 
@@ -333,8 +337,11 @@ class ClickModelRanker(TreeRanker):
 
     def predict_relevance(self, X: Any) -> FloatArray:
         """The probability that each row is relevant: that it is clicked once it is examined."""
-        score = self._predict(self._values(X))
-        relevance: FloatArray = expit(self.offset_ + score)
+        self._check_fitted()
+        return self._relevance(X)
+
+    def _relevance(self, X: Any) -> FloatArray:
+        relevance: FloatArray = expit(self.offset_ + self._predict(self._values(X)))
         return relevance
 
     def posterior(

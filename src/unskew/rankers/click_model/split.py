@@ -23,16 +23,20 @@ class MassSplit(NamedTuple):
 
 
 def held_out_queries(
-    clicked: npt.NDArray[np.bool_], share: float, rng: np.random.Generator
+    clicked: npt.NDArray[np.bool_],
+    share: float,
+    rng: np.random.Generator,
+    *,
+    with_what: str = "with a click",
 ) -> npt.NDArray[np.bool_]:
     """Which queries are held out: this share of those that were ``clicked``, and of the others.
 
-    Both parts have a clicked query.
+    Both parts have a clicked query. ``with_what`` says in an error what a clicked query has.
     """
     if np.count_nonzero(clicked) < 2:
         raise DataError(
-            f"early stopping holds out {share:.0%} of the queries, but the log has "
-            f"{np.count_nonzero(clicked)} with a click: give validation=, or set "
+            f"early stopping holds out {share:.0%} of the queries, but there are "
+            f"{np.count_nonzero(clicked)} {with_what}: give validation=, or set "
             "early_stopping_rounds=None and choose n_estimators yourself"
         )
     held_out = np.zeros(len(clicked), dtype=np.bool_)
