@@ -93,7 +93,7 @@ class ClickObjective:
         if not self.learns:
             return
         for _ in range(self._em_steps if n_steps is None else n_steps):
-            self.likelihood.evidence(relevance)
+            self.likelihood.evidence(relevance, whole=False)
             self.likelihood.step()
         self._bias = None
 

@@ -133,7 +133,7 @@ class ClickModelRanker(TreeRanker):
     def __init__(
         self,
         *,
-        click_model: str = "ubm",
+        click_model: str = "pbm",
         debias: str | BiasEstimator | PositionBias | npt.ArrayLike | None = LEARNED,
         p: float = 0.0,
         em_steps: int = 3,
