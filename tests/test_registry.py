@@ -121,6 +121,7 @@ def test_the_registry_loads_nothing():
 
 QUICK = {
     "lambdamart": {"n_estimators": 2, "n_jobs": 1, "verbose": 0},
+    "click-model": {"n_estimators": 2, "n_jobs": 1, "verbose": 0},
     "ranksvm": {"C": 0.001, "max_rounds": 2},
     "dnn": {"hidden": (4,), "n_epochs": 1, "n_jobs": 1, "verbose": 0},
 }
@@ -137,7 +138,8 @@ def test_what_goes_with_what(ranker, name, shuffled_log):
     if name is None or ranker in METHODS[name].rankers:
         assert len(model.fit(shuffled_log).position_bias_) == 10
     else:
-        allowed = f"{name}.* goes with dnn, not with {ranker}.*pairwise"
+        others = ", ".join(METHODS[name].rankers)
+        allowed = f"{name}.* goes with {others}, not with {ranker}.*debias must be"
         with pytest.raises(UsageError, match=allowed):
             model.fit(shuffled_log)
 

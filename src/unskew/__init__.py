@@ -15,6 +15,7 @@ from unskew.lazy import lazy_names
 
 if TYPE_CHECKING:
     from unskew import bias as bias
+    from unskew import clicks as clicks
     from unskew import datasets as datasets
     from unskew import online as online
     from unskew import simulate as simulate
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from unskew.log.read import read_labels as read_labels
     from unskew.log.read import read_log as read_log
     from unskew.position_bias import PositionBias as PositionBias
+    from unskew.rankers.click_model.ranker import ClickModelRanker as ClickModelRanker
     from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART as UnbiasedLambdaMART
     from unskew.rankers.neural.ranker import NeuralRanker as NeuralRanker
     from unskew.rankers.ranksvm.ranker import PropensityRankSVM as PropensityRankSVM
@@ -55,6 +57,7 @@ _NAMES, __getattr__, __dir__ = lazy_names(
         "unskew.log.features:Features",
         "unskew.log.impressions:Impressions",
         "unskew.log.labelled:LabelledData",
+        "unskew.rankers.click_model.ranker:ClickModelRanker",
         "unskew.rankers.neural.ranker:NeuralRanker",
         "unskew.position_bias:PositionBias",
         "unskew.rankers.ranksvm.ranker:PropensityRankSVM",
@@ -69,6 +72,7 @@ _NAMES, __getattr__, __dir__ = lazy_names(
         "unskew.log.read:read_labels",
         "unskew.log.read:read_log",
         "unskew.bias",
+        "unskew.clicks",
         "unskew.datasets",
         "unskew.online",
         "unskew.simulate",

@@ -185,7 +185,9 @@ def _named(*entries: Any) -> Mapping[str, Any]:
     return MappingProxyType({entry.name: entry for entry in entries})
 
 
-_ALL = ("lambdamart", "ranksvm", "dnn")
+# The rankers that learn from pairs of a clicked and an unclicked result, and all of them.
+_PAIRWISE = ("lambdamart", "ranksvm", "dnn")
+_ALL = (*_PAIRWISE, "click-model")
 
 RANKERS: Mapping[str, RankerEntry] = _named(
     RankerEntry(
@@ -193,6 +195,11 @@ RANKERS: Mapping[str, RankerEntry] = _named(
         "unskew.rankers.lambdamart.ranker:UnbiasedLambdaMART",
         "gradient-boosted trees on the LambdaMART loss",
         old_kinds=("UnbiasedLambdaMART",),
+    ),
+    RankerEntry(
+        "click-model",
+        "unskew.rankers.click_model.ranker:ClickModelRanker",
+        "gradient-boosted trees on the likelihood of the clicks by a click model",
     ),
     RankerEntry(
         "ranksvm",
@@ -214,7 +221,7 @@ METHODS: Mapping[str, Method] = _named(
         "Pairwise Debiasing",
         "Pairwise Debiasing: both curves from the losses of pairs",
         home="unskew.bias.pairwise:PairwiseDebiasing",
-        learned_by=_ALL,
+        learned_by=_PAIRWISE,
         sides=(True, True),
         loss="pairwise",
     ),
@@ -222,9 +229,16 @@ METHODS: Mapping[str, Method] = _named(
         "clicked",
         "Pairwise Debiasing, clicked side only",
         "Pairwise Debiasing of the clicked side only, t_minus held at 1",
-        learned_by=_ALL,
+        learned_by=_PAIRWISE,
         sides=(True, False),
         loss="pairwise",
+    ),
+    Method(
+        "click-model",
+        "Click model",
+        "EM of a click model beside trees for the relevance",
+        learned_by=("click-model",),
+        needs=(FEATURES,),
     ),
     Method(
         "randomization",

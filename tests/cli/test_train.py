@@ -149,6 +149,7 @@ def test_labels_train_and_validate(tmp_path):
 
 RANKER_SETTINGS = {
     "lambdamart": {"n_estimators": 3, "num_leaves": 5},
+    "click-model": {"n_estimators": 3, "click_model": "ubm"},
     "ranksvm": {"max_rounds": 2, "C": 10.0},
     "dnn": {"hidden": [8, 4], "n_epochs": 2},
 }
@@ -184,7 +185,7 @@ def test_the_ranker_may_stand_in_the_file(log, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--ranker", "svm"), "--ranker must be one of lambdamart, ranksvm, dnn, got 'svm'"),
+        (("--ranker", "svm"), "--ranker must be one of lambdamart, click-model, ranksvm, dnn, got"),
         (("--ranker", "ranksvm", "--num-leaves", "7"), "ranksvm has no setting 'num_leaves'"),
         (("--ranker", "ranksvm", "--set", "max_round=7"), "did you mean 'max_rounds'?"),
         (("--ranker", "ranksvm", "--debias", "dual-learning"), "not with ranksvm"),

@@ -111,7 +111,7 @@ def nothing_trains(monkeypatch):
 
 @pytest.mark.parametrize(
     ("ranker", "method"),
-    [(ranker, method) for ranker in RANKERS for method in ("clicks", "labels")]
+    [(ranker, method) for ranker in COMPARED for method in ("clicks", "labels")]
     + [(peer, "own") for peer in PEERS],
 )
 def test_a_section_that_trains_is_caught(

@@ -15,6 +15,7 @@ from unskew.registry import RANKERS
 
 SETTINGS = {
     "lambdamart": {"n_estimators": 4, "min_data_in_leaf": 5},
+    "click-model": {"n_estimators": 4, "early_stopping_rounds": None},
     "ranksvm": {"max_rounds": 4},
     "dnn": {"n_epochs": 4, "hidden": (4,), "device": "cpu"},
 }
@@ -80,8 +81,12 @@ def test_early_stopping_keeps_the_best_round(ranker, log, labels):
     assert ranker.best_round_ == best == len(ranker.bias_history_)
     shorter.fit(log, callbacks=[lambda now: now.number == best])
     np.testing.assert_array_equal(ranker.predict(log), shorter.predict(log))
+    one_round.set_params(early_stopping_rounds=1)
+    if isinstance(ranker, unskew.ClickModelRanker):
+        assert one_round.fit(log).best_round_ is not None  # it holds out queries by itself
+        return
     with pytest.raises(UsageError, match="early_stopping_rounds needs validation data"):
-        one_round.set_params(early_stopping_rounds=1).fit(log)
+        one_round.fit(log)
 
 
 def test_ctrl_c_keeps_the_complete_rounds(ranker, log):
@@ -110,11 +115,10 @@ def test_what_is_kept_survives_saving(ranker, log, labels, tmp_path):
 def test_only_trees_are_continued(ranker, log):
     """The other rankers refuse init_model, and trees refuse a model that is not of trees."""
     linear = unskew.PropensityRankSVM(debias=None, verbose=0).fit(log)
-    match = (
-        "init_model must be an UnbiasedLambdaMART, got a PropensityRankSVM"
-        if isinstance(ranker, unskew.UnbiasedLambdaMART)
-        else "cannot be continued"
-    )
+    match = {
+        unskew.UnbiasedLambdaMART: "init_model must be an UnbiasedLambdaMART, got a PropensityRankSVM",
+        unskew.ClickModelRanker: "init_model must be a ClickModelRanker, got a PropensityRankSVM",
+    }.get(type(ranker), "cannot be continued")
     with pytest.raises(UsageError, match=match):
         ranker.fit(log, init_model=linear)
 

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from unskew.errors import DataError, UsageError
+from unskew.rankers.click_model.ranker import ClickModelRanker
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 
 QUICK = {"n_estimators": 8, "verbose": 0, "n_jobs": 1, "random_state": 0, "min_data_in_leaf": 3}
@@ -118,8 +119,62 @@ def test_grid_search_over_p(rows):
     assert search.best_estimator_.predict(X).shape == (len(X),)
 
 
-class AsOneList(UnbiasedLambdaMART):
+class OneList:
     """For scikit-learn's checks, which know X and y only: all rows are one page."""
+
+    def fit(self, X, y=None):
+        """Every row is a result; the better half by y is clicked; one page holds them all."""
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        y = np.asarray(y).ravel()
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity")
+        if not len(y):
+            return super().fit(X, y)
+        code = np.unique(y, return_inverse=True)[1]
+        click = (code > np.median(code)) | (code == code.max())
+        if click.all():
+            click[0] = False
+        same = np.zeros(len(y), dtype=int)
+        return super().fit(
+            X, click.astype(int), session=same, query=same, position=np.arange(1, len(y) + 1),
+            doc=np.arange(len(y)),
+        )  # fmt: skip
+
+    def score(self, X, y=None):
+        """NDCG of y as one list."""
+        return super().score(X, np.clip(y, 0, 4))
+
+
+class ClickModelAsOneList(OneList, ClickModelRanker):
+    """The click model ranker without an examination to learn, which one session does not show."""
+
+    def __init__(
+        self,
+        *,
+        click_model="pbm",
+        debias=None,
+        n_estimators=3,
+        min_data_in_leaf=1,
+        min_sum_hessian_in_leaf=1e-3,
+        early_stopping_rounds=None,
+        random_state=0,
+        n_jobs=1,
+        verbose=0,
+    ):
+        super().__init__(
+            click_model=click_model, debias=debias, n_estimators=n_estimators,
+            min_data_in_leaf=min_data_in_leaf, min_sum_hessian_in_leaf=min_sum_hessian_in_leaf,
+            early_stopping_rounds=early_stopping_rounds, random_state=random_state, n_jobs=n_jobs,
+            verbose=verbose,
+        )  # fmt: skip
+
+    def _check(self):
+        """Only the settings above: the others have their defaults."""
+
+
+class AsOneList(OneList, UnbiasedLambdaMART):
+    """LambdaMART on one page."""
 
     def __init__(
         self,
@@ -151,31 +206,8 @@ class AsOneList(UnbiasedLambdaMART):
             random_state=random_state, n_jobs=n_jobs, verbose=verbose,
         )  # fmt: skip
 
-    def fit(self, X, y=None):
-        """Every row is a result; the better half by y is clicked; one page holds them all."""
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        y = np.asarray(y).ravel()
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity")
-        if not len(y):
-            return super().fit(X, y)
-        code = np.unique(y, return_inverse=True)[1]
-        click = (code > np.median(code)) | (code == code.max())
-        if click.all():
-            click[0] = False
-        same = np.zeros(len(y), dtype=int)
-        return super().fit(
-            X, click.astype(int), session=same, query=same, position=np.arange(1, len(y) + 1),
-            doc=np.arange(len(y)),
-        )  # fmt: skip
 
-    def score(self, X, y=None):
-        """NDCG of y as one list."""
-        return super().score(X, np.clip(y, 0, 4))
-
-
-@parametrize_with_checks([AsOneList()])
+@parametrize_with_checks([AsOneList(), ClickModelAsOneList()])
 def test_scikit_learn_checks(estimator, check):
     """Given sessions, the estimator keeps all of scikit-learn's conventions."""
     check(estimator)
@@ -214,7 +246,9 @@ EXPECTED = dict.fromkeys(
 }
 
 
-@parametrize_with_checks([UnbiasedLambdaMART()], expected_failed_checks=lambda _: EXPECTED)
+@parametrize_with_checks(
+    [UnbiasedLambdaMART(), ClickModelRanker()], expected_failed_checks=lambda _: EXPECTED
+)
 def test_scikit_learn_checks_without_sessions(estimator, check):
     """The estimator as it is passes every check that can do without a fit on X and y alone."""
     check(estimator)

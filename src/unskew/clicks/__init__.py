@@ -1,20 +1,42 @@
-"""Click models: how users click on a page. One file each, named in the registry."""
+"""Click models: how users click on a page. One file each, which simulates and fits, and a registry."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unskew.clicks.base import EYE_TRACKING, ClickModel
 from unskew.errors import UsageError
 from unskew.lazy import lazy_names
 from unskew.registry import CLICK_MODELS
 
-# The class of every registered model is a public name here; it loads on first use.
-_CLASSES, __getattr__, __dir__ = lazy_names(
-    __name__, [entry.home for entry in CLICK_MODELS.values()]
+if TYPE_CHECKING:
+    from unskew.clicks.cascade import CascadeModel as CascadeModel
+    from unskew.clicks.contextual import ContextualModel as ContextualModel
+    from unskew.clicks.dbn import DynamicBayesianModel as DynamicBayesianModel
+    from unskew.clicks.dcm import DependentClickModel as DependentClickModel
+    from unskew.clicks.fitting.comparison import ClickModelOutcome as ClickModelOutcome
+    from unskew.clicks.fitting.comparison import compare_click_models as compare_click_models
+    from unskew.clicks.fitting.fitted import FittedClickModel as FittedClickModel
+    from unskew.clicks.fitting.fitted import fit_click_model as fit_click_model
+    from unskew.clicks.fitting.measures import ClickMeasures as ClickMeasures
+    from unskew.clicks.pbm import PositionBasedModel as PositionBasedModel
+    from unskew.clicks.trust_bias import TrustBiasModel as TrustBiasModel
+    from unskew.clicks.ubm import UserBrowsingModel as UserBrowsingModel
+
+# The class of every registered model and what fits them are public names here; they load on first use.
+_NAMES, __getattr__, __dir__ = lazy_names(
+    __name__,
+    [
+        *(entry.home for entry in CLICK_MODELS.values()),
+        "unskew.clicks.fitting.comparison:ClickModelOutcome",
+        "unskew.clicks.fitting.comparison:compare_click_models",
+        "unskew.clicks.fitting.fitted:FittedClickModel",
+        "unskew.clicks.fitting.fitted:fit_click_model",
+        "unskew.clicks.fitting.measures:ClickMeasures",
+    ],
 )
 
-__all__ = ["CLICK_MODELS", "EYE_TRACKING", "ClickModel", "click_model", *_CLASSES]
+__all__ = ["CLICK_MODELS", "EYE_TRACKING", "ClickModel", "click_model", *_NAMES]
 
 
 def click_model(name: str, **parameters: Any) -> ClickModel:

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from unskew.clicks.fitting.likelihood import ClickLikelihood
+from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.kernels import Family, FlatPages, FloatArray
 from unskew.clicks.stream import Streams
 from unskew.errors import DataError, UsageError
@@ -47,6 +49,8 @@ class ClickModel(ABC):
     family: ClassVar[Family]
     # Whether examination depends on the position (and the context) alone.
     position_based: ClassVar[bool] = False
+    # Whether it is fitted to what users do after a click.
+    needs_several_clicks: ClassVar[bool] = False
 
     epsilon: float = parameter(0.1, "attraction of an irrelevant result", low=0, high=1)
     max_grade: int = parameter(4, "the highest grade of the scale", low=1)
@@ -93,6 +97,11 @@ class ClickModel(ABC):
     def draw_contexts(self, first: int, count: int, *, seed: int) -> npt.NDArray[np.int32]:
         """The context of each session, as an index; all 0 where the model has none."""
         return np.zeros(count, dtype=np.int32)
+
+    @classmethod
+    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> ClickLikelihood:
+        """The model on the clicks of a log, to be fitted to them."""
+        raise UsageError(f"click model {cls.name!r} only simulates: it has no likelihood to fit")
 
     @abstractmethod
     def chances(self, relevance: FloatArray, n: int) -> Any:

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from unskew.clicks.base import parameter
 from unskew.clicks.chain import ChainModel
+from unskew.clicks.fitting.chain import ChainForm, ChainLikelihood
+from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.kernels import FloatArray
 
 __all__ = ["CascadeModel"]
@@ -35,3 +37,9 @@ class CascadeModel(ChainModel):
     def continuation(self, n: int) -> tuple[FloatArray, FloatArray]:
         """``beta`` everywhere."""
         return np.full(n, self.beta), np.full(n, self.beta)
+
+    @classmethod
+    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> ChainLikelihood:
+        """The model on a log, to be fitted: ``beta`` and ``phi`` are free."""
+        form = ChainForm("share", "one")
+        return ChainLikelihood(clicks, form, n_positions=n_positions)

@@ -20,6 +20,7 @@ class ChainModel(ClickModel):
     """The first result is examined; the next one if the user neither leaves nor is satisfied."""
 
     family: ClassVar[Family] = CHAIN
+    needs_several_clicks: ClassVar[bool] = True
 
     def satisfaction(self, grade: npt.ArrayLike) -> FloatArray:
         """The probability that a clicked result ends the search."""

@@ -10,10 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.clicks.base import EYE_TRACKING, curve, parameter
+from unskew.clicks.fitting.affine import AffineLikelihood
+from unskew.clicks.fitting.cells import States
+from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.kernels import FloatArray, draw_contexts
 from unskew.clicks.pbm import AffineModel
 from unskew.clicks.stream import Streams, stream_key
-from unskew.errors import UsageError
+from unskew.errors import DataError, UsageError
 
 __all__ = ["ContextualModel"]
 
@@ -77,3 +80,14 @@ class ContextualModel(AffineModel):
         if context not in self.contexts:
             raise UsageError(f"context must be one of {self.contexts}, got {context!r}")
         return [(self.contexts.index(context), 1.0)]
+
+    @classmethod
+    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> AffineLikelihood:
+        """The model on a log, to be fitted: an examination for each context and position."""
+        seen = np.unique(clicks.arrays.context[clicks.arrays.mass > 0])
+        if len(seen) < 2:
+            raise DataError(
+                "all sessions have the same context, or none: there are no contexts to compare. Name "
+                "the column of contexts when the log is read (context=), or fit the model 'pbm'"
+            )
+        return AffineLikelihood(clicks, States.by_context(n_positions, clicks.data.contexts))

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from unskew.clicks.base import parameter
 from unskew.clicks.chain import ChainModel
+from unskew.clicks.fitting.chain import ChainForm, ChainLikelihood
+from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.kernels import FloatArray
 from unskew.log.grades import gain
 
@@ -36,3 +38,9 @@ class DynamicBayesianModel(ChainModel):
     def continuation(self, n: int) -> tuple[FloatArray, FloatArray]:
         """``gamma`` everywhere."""
         return np.full(n, self.gamma), np.full(n, self.gamma)
+
+    @classmethod
+    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> ChainLikelihood:
+        """The model on a log, to be fitted: ``gamma`` and each document's satisfaction are free."""
+        form = ChainForm("document", "one")
+        return ChainLikelihood(clicks, form, n_positions=n_positions)

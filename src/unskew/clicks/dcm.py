@@ -9,6 +9,8 @@ import numpy as np
 
 from unskew.clicks.base import curve, parameter
 from unskew.clicks.chain import ChainModel
+from unskew.clicks.fitting.chain import ChainForm, ChainLikelihood
+from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.kernels import FloatArray
 
 __all__ = ["DependentClickModel"]
@@ -32,3 +34,9 @@ class DependentClickModel(ChainModel):
     def continuation(self, n: int) -> tuple[FloatArray, FloatArray]:
         """``lambdas`` after a click, 1 otherwise."""
         return curve(self.lambdas, n), np.ones(n)
+
+    @classmethod
+    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> ChainLikelihood:
+        """The model on a log, to be fitted: the ``lambdas`` are free."""
+        form = ChainForm("none", "after click")
+        return ChainLikelihood(clicks, form, n_positions=n_positions)

@@ -9,6 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from unskew.clicks.base import EYE_TRACKING, ClickModel, curve, parameter
+from unskew.clicks.fitting.affine import AffineLikelihood
+from unskew.clicks.fitting.cells import States
+from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.kernels import AFFINE, AffineChances, Family, FloatArray
 
 __all__ = ["AffineModel", "PositionBasedModel"]
@@ -52,3 +55,8 @@ class PositionBasedModel(AffineModel):
     def examination(self, n: int) -> FloatArray:
         """``rho ** theta``, in one row."""
         return curve(self.rho, n)[None, :] ** self.theta
+
+    @classmethod
+    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> AffineLikelihood:
+        """The model on a log, to be fitted: one examination for each position."""
+        return AffineLikelihood(clicks, States.by_position(n_positions))

@@ -8,6 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from unskew.clicks.base import parameter
+from unskew.clicks.fitting.affine import AffineLikelihood
+from unskew.clicks.fitting.cells import States
+from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.kernels import FloatArray
 from unskew.clicks.pbm import AffineModel
 
@@ -40,3 +43,11 @@ class TrustBiasModel(AffineModel):
         false = np.minimum(self.trust / np.minimum(k, 10.0), hit)
         examined = self.examination(n)
         return examined * (hit - false), examined * false
+
+    @classmethod
+    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> AffineLikelihood:
+        """The model on a log, to be fitted: for each position two chances of a click.
+
+        One of a relevant result, one of an irrelevant one.
+        """
+        return AffineLikelihood(clicks, States.by_position(n_positions), with_base=True)

@@ -8,6 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from unskew.clicks.base import ClickModel, parameter
+from unskew.clicks.fitting.affine import AffineLikelihood
+from unskew.clicks.fitting.cells import States
+from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.kernels import BROWSING, BrowsingChances, Family, FloatArray
 
 __all__ = ["GAMMAS", "UserBrowsingModel"]
@@ -54,3 +57,8 @@ class UserBrowsingModel(ClickModel):
     def chances(self, relevance: FloatArray, n: int) -> BrowsingChances:
         """Attraction and examination."""
         return BrowsingChances(self.attraction(relevance), self.examine(n))
+
+    @classmethod
+    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> AffineLikelihood:
+        """The model on a log, to be fitted: one examination by position and last click."""
+        return AffineLikelihood(clicks, States.by_last_click(n_positions))

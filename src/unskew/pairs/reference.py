@@ -27,6 +27,7 @@ __all__ = [
     "loss_ij",
     "position_losses",
     "ranks",
+    "reference_gain_pairs",
     "reference_pairs",
     "update_biases",
 ]
@@ -213,3 +214,18 @@ def reference_pairs(sessions: Iterable[Session]) -> dict[tuple[int, int, int], f
                     difference = float(gain(grade[i]) - gain(grade[j]))
                     total[session.page, i, j] += session.weight * difference / ideal
     return dict(total)
+
+
+def reference_gain_pairs(
+    pages: Iterable[Sequence[float]],
+) -> dict[tuple[int, int, int], float]:
+    """W[page, i, j] of pages with real-valued gains by slot: (gain_i - gain_j) / IDCG."""
+    pairs = {}
+    for page, gains in enumerate(pages):
+        best = sorted(gains, reverse=True)
+        ideal = sum(g / math.log2(1 + rank) for rank, g in enumerate(best, start=1))
+        for i, gain_i in enumerate(gains):
+            for j, gain_j in enumerate(gains):
+                if gain_i > gain_j:
+                    pairs[page, i, j] = (gain_i - gain_j) / ideal
+    return pairs

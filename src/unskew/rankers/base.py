@@ -32,7 +32,7 @@ from unskew.rankers.ranking import Ranking, rank_candidates
 from unskew.rankers.saving import load, save
 from unskew.rankers.settings import Constraint, check_settings
 from unskew.rankers.training import Callback, Rounds, Training, train
-from unskew.rankers.validation import mean_ndcg, validation_of
+from unskew.rankers.validation import Validation, mean_ndcg, validation_of
 from unskew.registry import check_debias, ranker_name
 
 __all__ = ["Ranker"]
@@ -44,9 +44,10 @@ FloatArray = npt.NDArray[np.float64]
 class Ranker(BaseEstimator, ABC):
     """The interface that the rankers share: data in, scores and rankings out.
 
-    A ranker adds its settings with their `constraints`, `_begin` (a model in training), `_keep` (the
-    model that training left), `_predict`, and `_model_files` and `_restore` for saving. It is
-    fitted once `position_bias_` is set.
+    A ranker adds its settings with their `constraints`, `_begin` (a model in training) or
+    `_prepare` (the same where there are no pairs), `_keep` (the model that training left),
+    `_predict`, and `_model_files` and `_restore` for saving. It is fitted once `position_bias_` is
+    set.
 
     Parameters
     ----------
@@ -189,9 +190,24 @@ class Ranker(BaseEstimator, ABC):
         validation: LabelledData | Impressions | None,
         callbacks: Sequence[Callback],
         init_model: Ranker | str | os.PathLike[str] | None,
+        pairs: Pairs | None = None,
     ) -> Self:
+        """Learn from a log, or from pairs over its pages that do not come from clicks."""
         before = self._earlier(init_model)
-        pairs = pairs_of(data)
+        training, watch = self._prepare(data, pairs, debias, n_positions, validation, before)
+        return self._run(training, watch, callbacks, before)
+
+    def _prepare(
+        self,
+        data: Impressions,
+        pairs: Pairs | None,
+        debias: Any,
+        n_positions: int,
+        validation: LabelledData | Impressions | None,
+        before: Self | None,
+    ) -> tuple[Training, Validation | None]:
+        """A model in training and what watches over it: by default, of the pairs of the log."""
+        learned = pairs_of(data) if pairs is None else pairs
         found = resolve_debias(
             debias, ranker=ranker_name(self), data=data, n_positions=n_positions,
             n_jobs=self.n_jobs, earlier=None if before is None else before.position_bias_,
@@ -199,7 +215,16 @@ class Ranker(BaseEstimator, ABC):
         watch = validation_of(validation, n_positions=n_positions, sigma=self.sigma, k=self.ndcg_at)
         if watch is None and self.early_stopping_rounds is not None:
             raise UsageError("early_stopping_rounds needs validation data: fit(…, validation=…)")
-        training = self._begin(data, pairs, found, before)
+        return self._begin(data, learned, found, before), watch
+
+    def _run(
+        self,
+        training: Training,
+        watch: Validation | None,
+        callbacks: Sequence[Callback],
+        before: Self | None,
+    ) -> Self:
+        """Go through the rounds and keep what they left."""
         held_out = None if watch is None else self._rows(self._values(watch.features))
         with self._threads():
             rounds = train(
@@ -228,11 +253,11 @@ class Ranker(BaseEstimator, ABC):
         """Refuse an earlier model that this ranker cannot go on from: by default, any."""
         raise UsageError(f"{type(self).__name__} cannot be continued: leave init_model away")
 
-    @abstractmethod
     def _begin(
         self, data: Impressions, pairs: Pairs, debias: Debiasing, before: Self | None
     ) -> Training:
-        """The model before the first round."""
+        """The model before the first round; a ranker that learns from no pairs has `_prepare`."""
+        raise NotImplementedError
 
     @abstractmethod
     def _keep(self, training: Any, model: Any) -> None:

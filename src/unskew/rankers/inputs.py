@@ -97,14 +97,14 @@ def column_of(values: Any, name: str, length: int) -> npt.NDArray[Any]:
     return array
 
 
-def check_rankable(data: Impressions) -> None:
-    """Refuse a log whose documents no ranker can tell apart."""
-    if not data.features.n_features:
+def check_rankable(features: Features) -> None:
+    """Refuse documents that no ranker can tell apart."""
+    if not features.n_features:
         raise DataError(
             "the log has no features, so there is nothing to rank by: give them with the log "
             "or as a second table, read_log(…, features=…)"
         )
-    values = data.features.values
+    values = features.values
     if len(values) == 1:
         raise DataError("the log has one sample only: a ranking needs two documents or more")
     blocks = (values[start : start + 1024] for start in range(0, len(values), 1024))
@@ -119,7 +119,7 @@ def _differs(values: npt.NDArray[np.floating], row: npt.NDArray[np.floating]) ->
 
 def pairs_of(data: Impressions) -> Pairs:
     """The pair statistic of a log that has something to learn from, or an error that says why not."""
-    check_rankable(data)
+    check_rankable(data.features)
     pairs = pair_statistics(data)
     if not len(pairs):
         raise DataError(

@@ -163,7 +163,7 @@ def train(
             f"training was interrupted: the model keeps the {done} rounds that were complete"
         )
     for remark in remarks:
-        warnings.warn(remark, stacklevel=4)
+        warnings.warn(remark, stacklevel=5)
     return rounds
 
 

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from unskew.bias.estimator import BiasEstimator
-from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
+from unskew.log.labelled import LabelledData
 from unskew.pairs.objective import PairwiseObjective
 from unskew.pairs.statistic import Pairs
 from unskew.position_bias import PositionBias
 from unskew.rankers.base import Ranker
 from unskew.rankers.debias import Debiasing
+from unskew.rankers.labels import label_gains, label_impressions
 from unskew.rankers.lambdamart.training import TreeTraining
-from unskew.rankers.ranking import Explanation
 from unskew.rankers.settings import (
     ABOVE_ZERO,
     COMMON,
     COUNT,
-    SHARE,
     Constraint,
+    check_settings,
+    one_of,
     optional,
     seed_of,
-    whole,
 )
-from unskew.trees.boosters import BOOSTERS, Trees, TreeSettings, library
+from unskew.rankers.training import Callback
+from unskew.rankers.tree_ranker import TREES, TreeRanker
+from unskew.trees.boosters import TreeSettings, library
 
 __all__ = ["UnbiasedLambdaMART"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The fewest rows of the log in a leaf and in a bin of feature values, from which the numbers of
 # documents follow.
@@ -41,7 +40,7 @@ ROWS_IN_LEAF = 50
 ROWS_IN_BIN = 3
 
 
-class UnbiasedLambdaMART(Ranker):
+class UnbiasedLambdaMART(TreeRanker):
     """Unbiased LambdaMART with Pairwise Debiasing, on gradient-boosted trees.
 
     Parameters
@@ -82,17 +81,9 @@ class UnbiasedLambdaMART(Ranker):
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **COMMON,
         "sigma": ABOVE_ZERO,
-        "n_estimators": COUNT,
-        "learning_rate": ABOVE_ZERO,
-        "num_leaves": whole(2),
-        "feature_fraction": SHARE,
-        "bagging_fraction": SHARE,
+        **TREES,
         "min_data_in_leaf": optional(COUNT),
-        "min_sum_hessian_in_leaf": ABOVE_ZERO,
-        "booster": Constraint(f"one of {sorted(BOOSTERS)}", lambda value: value in [*BOOSTERS]),
     }
-
-    trees_: Trees
 
     def __init__(
         self,
@@ -131,22 +122,6 @@ class UnbiasedLambdaMART(Ranker):
         self.booster = booster
         self._booster_params = booster_params
 
-    # Parameters ---------------------------------------------------------------------------------
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Every parameter, those for the booster included."""
-        return {**super().get_params(deep=deep), **self._booster_params}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters; a name that is not one of ours goes to the booster."""
-        ours = self._get_param_names()
-        for name, value in params.items():
-            if name in ours:
-                setattr(self, name, value)
-            else:
-                self._booster_params = {**self._booster_params, name: value}
-        return self
-
     # Learning -----------------------------------------------------------------------------------
 
     def _begin(
@@ -160,6 +135,32 @@ class UnbiasedLambdaMART(Ranker):
         grower = library(self.booster).start(data.features, self._tree_settings(data), earlier)
         done_before = 0 if earlier is None else earlier.n_rounds
         return TreeTraining(grower, objective, n_rounds=self.n_estimators, done_before=done_before)
+
+    def fit_labels(
+        self,
+        X: Any,
+        relevance: Any = None,
+        *,
+        query: Any = None,
+        gains: str = "exponential",
+        validation: LabelledData | Impressions | None = None,
+        callbacks: Sequence[Callback] = (),
+        init_model: Ranker | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from relevance labels, which have no position bias: `debias` does not matter.
+
+        X is `LabelledData` alone, or features with ``relevance`` and ``query`` beside them. With
+        ``gains="exponential"`` a label is a whole grade y and worth ``2 ** y - 1``; with
+        ``gains="linear"`` it is worth what it says, any number from 0 on, such as the posterior
+        relevance of a click model. The rest is as in `fit`.
+        """
+        self._check()
+        labels = self._labels(X, relevance, query)
+        check_settings({"gains": gains}, {"gains": one_of("exponential", "linear")})
+        data, pairs = (
+            label_gains(labels) if gains == "linear" else (label_impressions(labels), None)
+        )
+        return self._learn(data, None, 1, validation, callbacks, init_model, pairs)
 
     def _tree_settings(self, data: Impressions) -> TreeSettings:
         rows_per_document = data.n_rows / len(data.documents)
@@ -177,43 +178,6 @@ class UnbiasedLambdaMART(Ranker):
             extra=self._booster_params,
         )
 
-    def _check_continues(self, before: Ranker) -> None:
-        if not isinstance(before, UnbiasedLambdaMART):
-            raise UsageError(
-                f"init_model must be an UnbiasedLambdaMART, got a {type(before).__name__}"
-            )
-        if before.booster != self.booster:
-            raise UsageError(
-                f"init_model was grown by {before.booster}, this ranker uses {self.booster}"
-            )
-
     def _keep(self, training: TreeTraining, model: int | None) -> None:
         n_trees = training.done_before if model is None else model
         self.trees_ = training.grower.finish(max(1, n_trees))
-
-    # Using --------------------------------------------------------------------------------------
-
-    def _predict(self, values: npt.NDArray[np.floating]) -> FloatArray:
-        return self.trees_.predict(values)
-
-    def explain(self, X: Any) -> Explanation:
-        """What each feature adds to the score of every row, by the booster's own contributions."""
-        self._check_fitted()
-        parts = self.trees_.contributions(self._values(X))
-        return Explanation(self.feature_names_, parts[:, :-1], float(parts[0, -1]))
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """How much each feature improved the loss, as a share of all."""
-        self._check_fitted()
-        gain = self.trees_.importances("gain")
-        total = gain.sum()
-        share: FloatArray = gain / total if total > 0 else gain
-        return share
-
-    def _model_files(self) -> dict[str, Callable[[Path], None]]:
-        return {library(self.booster).file_name: self.trees_.write}
-
-    def _restore(self, files: Mapping[str, Path]) -> None:
-        backend = library(self.booster)
-        self.trees_ = backend.read(files[backend.file_name])

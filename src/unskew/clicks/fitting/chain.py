@@ -1,0 +1,315 @@
+"""The chain family: the user walks down the page, and at some point stops.
+
+An examined result is clicked with its relevance r. After a click the user is satisfied and stops with
+``satisfaction``, else walks on with ``after_click``; after no click she walks on with ``after_skip``.
+What is hidden is where she stopped below the last click. With B[k], the chance of no click from slot k
+on if k is examined,
+
+    B[k] = (1 - r[k]) * (after_skip[k] * B[k + 1] + 1 - after_skip[k]),        B = 1 below the page
+
+everything above the last click was examined, and below it the chance that a slot was examined, given
+that nothing was clicked there, is a product of such terms. The M-steps are shares of expected counts:
+
+    r            = clicks / examined
+    satisfaction = satisfied / clicks
+    after_click  = walked on / clicks that did not satisfy
+    after_skip   = walked on / examined without a click
+
+All sessions of a page whose last click is in the same slot say the same about the slots below it: the
+E-step takes time by the slots of the distinct pages, however many sessions and patterns there are.
+Which parameters are free, and what shares a value, makes the models: see `ChainForm`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.clicks.fitting.curve import examination_bias
+from unskew.clicks.fitting.likelihood import Evidence, Prediction
+from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.clicks.fitting.walks import (
+    ChainCounts,
+    ChainSums,
+    ChainValues,
+    below_last_click,
+    below_profiles,
+    chain_counts,
+    chain_predictions,
+    log_of,
+    reached_places,
+    seen_part,
+)
+from unskew.errors import UsageError
+from unskew.log.impressions import Impressions
+from unskew.position_bias import PositionBias
+
+__all__ = ["ChainForm", "ChainLikelihood", "ChainParameters"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_TINY = 1e-12
+START = 0.5
+# How many clicks' worth a document's own satisfaction is drawn towards the mean.
+SATISFACTION_STRENGTH = 5.0
+# How many clicks the mean of all positions is worth to the chance to walk on at one of them.
+POOLING = 10.0
+
+
+@dataclass(frozen=True)
+class ChainForm:
+    """Which parameters a chain model has.
+
+    Attributes
+    ----------
+    satisfaction
+        ``"none"``; ``"document"``: one for each document; ``"share"``: a share of its relevance, the
+        same for all documents.
+    walk
+        ``"one"``: one chance to walk on, clicked or not; ``"after click"``: one for each position of a
+        click, and always on without a click.
+
+    """
+
+    satisfaction: str
+    walk: str
+
+
+@dataclass(frozen=True, eq=False)
+class ChainParameters:
+    """The present values: by document, by position of the click, and by position of the skip.
+
+    ``typical`` is the satisfaction of a document without clicks.
+    """
+
+    satisfaction: FloatArray
+    share: float
+    after_click: FloatArray
+    after_skip: FloatArray
+    typical: float = START
+
+
+class ChainLikelihood:
+    """A chain click model on one log."""
+
+    def __init__(
+        self,
+        clicks: LogClicks,
+        form: ChainForm,
+        *,
+        n_positions: int,
+        parameters: ChainParameters | None = None,
+    ) -> None:
+        self.clicks, self.form, self._n_positions = clicks, form, n_positions
+        always = form.walk == "after click"
+        self.present = parameters or ChainParameters(
+            satisfaction=np.full(self.n_documents, 0.0 if form.satisfaction == "none" else START),
+            share=START,
+            after_click=np.full(n_positions, START),
+            after_skip=np.full(n_positions, 1.0 if always else START),
+        )
+
+    @cached_property
+    def counts(self) -> ChainCounts:
+        """What the model sees of the log."""
+        return chain_counts(self.clicks.arrays, self.n_documents, self._n_positions)
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents have a relevance."""
+        return self.clicks.n_documents
+
+    def values(self, relevance: FloatArray) -> ChainValues:
+        """The present parameters as the kernels take them."""
+        now = self.present
+        shared = self.form.satisfaction == "share"
+        satisfaction = now.share * relevance if shared else now.satisfaction
+        return ChainValues(relevance, satisfaction, now.after_click, now.after_skip)
+
+    def evidence(self, relevance: FloatArray, *, whole: bool = True) -> Evidence:
+        """What the clicks say about these relevances, by the present parameters."""
+        counts, values, r = self.counts, self.values(relevance), relevance
+        sums = ChainSums(
+            counts.examined.copy(), np.zeros(self.n_documents), counts.walked.copy(),
+            counts.walked.copy(), counts.skipped.copy(), counts.skipped.copy(),
+        )  # fmt: skip
+        longest = int(np.diff(counts.page_offsets).max(initial=0))
+        total = below_last_click(counts, values, sums, longest, whole)
+        total = total + seen_part(counts, values) if whole else np.nan
+        self._expected, self._relevance = sums, relevance
+        gradient = counts.clicks - sums.examined * r
+        information = sums.examined * r * (1.0 - r)
+        if self.form.satisfaction == "share":
+            # The relevance also decides how often a click satisfies.
+            share = self.present.share
+            odds = (1.0 - r) / np.maximum(1.0 - share * r, _TINY)
+            gradient += (
+                sums.satisfied * (1.0 - r) - (counts.told - sums.satisfied) * share * r * odds
+            )
+            information += counts.told * share * r * (1.0 - r) * odds
+        return Evidence(float(total), sums.examined, counts.clicks, gradient, information)
+
+    def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
+        """The M-step of a free relevance under a beta prior of that mean and so many trials."""
+        tiny = np.finfo(np.float64).tiny
+        hits = evidence.successes + strength * prior
+        misses = np.maximum(evidence.trials + strength - hits, 0.0)
+        if self.form.satisfaction != "share":
+            found: FloatArray = hits / np.maximum(hits + misses, tiny)
+            return found
+        # (hits + s) log r + misses log(1 - r) + u log(1 - phi r), where s clicks satisfied and u did
+        # not: its derivative is 0 at the smaller root of a quadratic.
+        phi, s = self.present.share, self._expected.satisfied
+        u = self.counts.told - s
+        top = hits + s
+        a = phi * (top + misses + u)
+        b = top * (1.0 + phi) + misses + phi * u
+        root = 2.0 * top / np.maximum(b + np.sqrt(np.maximum(b * b - 4.0 * a * top, 0.0)), tiny)
+        return np.minimum(root, 1.0)
+
+    def step(self) -> None:
+        """The M-step of the walk and the satisfaction, by the E-step of the latest `evidence`."""
+        sums, now, told = self._expected, self.present, self.counts.told
+        if self.form.walk == "one":
+            on = sums.on_after_click.sum() + sums.on_after_skip.sum()
+            chances = sums.unsatisfied.sum() + sums.skipped.sum()
+            one = np.full(self._n_positions, on / chances if chances > 0 else START)
+            now = replace(now, after_click=one, after_skip=one)
+        else:
+            mean = sums.on_after_click.sum() / max(sums.unsatisfied.sum(), _TINY)
+            walked = (sums.on_after_click + POOLING * mean) / (sums.unsatisfied + POOLING)
+            now = replace(now, after_click=walked)
+        if self.form.satisfaction == "document":
+            mean, strength = sums.satisfied.sum() / max(told.sum(), _TINY), SATISFACTION_STRENGTH
+            found = (sums.satisfied + strength * mean) / (told + strength)
+            now = replace(now, satisfaction=found, typical=float(mean))
+        elif self.form.satisfaction == "share":
+            now = replace(now, share=_share(sums.satisfied, told, self._relevance, now.share))
+        self.present = now
+
+    def add_profiles(
+        self, relevance: FloatArray, first: int, values: FloatArray, log: FloatArray
+    ) -> None:
+        """Add the log-likelihood at and above the last clicks, then below them."""
+        counts, part = self.counts, slice(first, first + len(values))
+        shared = self.form.satisfaction == "share"
+        share = self.present.share if shared else -1.0
+        clicks, skips = counts.clicks[part, None], (counts.examined - counts.clicks)[part, None]
+        log += clicks * log_of(values) + skips * log_of(1.0 - values)
+        if shared:
+            log += counts.passed[part, None] * log_of(1.0 - share * values)
+        longest = int(np.diff(counts.page_offsets).max(initial=0))
+        below_profiles(counts, self.values(relevance), share, first, values, log, longest)
+
+    def own(self) -> FloatArray:
+        """The free parameters in one array: the walk, then the satisfaction."""
+        now = self.present
+        walk = now.after_click[:1] if self.form.walk == "one" else now.after_click
+        satisfied = {
+            "none": np.empty(0), "share": np.array([now.share]), "document": now.satisfaction,
+        }  # fmt: skip
+        return np.concatenate((walk, satisfied[self.form.satisfaction]))
+
+    def set_own(self, values: FloatArray) -> None:
+        """Take over parameters in the order of `own`."""
+        now, n = self.present, self._n_positions
+        if self.form.walk == "one":
+            rest, one = values[1:], np.full(n, values[0])
+            now = replace(now, after_click=one, after_skip=one)
+        else:
+            rest, now = values[n:], replace(now, after_click=values[:n])
+        if self.form.satisfaction == "document":
+            now = replace(now, satisfaction=rest)
+        elif self.form.satisfaction == "share":
+            now = replace(now, share=float(rest[0]))
+        self.present = now
+
+    def on(
+        self,
+        data: Impressions,
+        mass: FloatArray | None = None,
+        *,
+        known: npt.NDArray[np.int64] | None = None,
+    ) -> ChainLikelihood:
+        """The same parameters on other clicks.
+
+        ``known`` says which document of this log each document of ``data`` is, -1 for new ones. Without
+        it a log of as many documents has the same, and another one has new ones. New documents satisfy
+        like one without clicks.
+        """
+        clicks, present = LogClicks(data, mass, self.clicks.by_version), self.present
+        if known is None and clicks.n_documents != self.n_documents:
+            known = np.full(clicks.n_documents, -1)
+        if known is not None and self.form.satisfaction == "document":
+            satisfaction = np.append(present.satisfaction, present.typical)[known]
+            present = replace(present, satisfaction=satisfaction)
+        elif known is not None:
+            present = replace(present, satisfaction=np.zeros(clicks.n_documents))
+        return ChainLikelihood(clicks, self.form, n_positions=self._n_positions, parameters=present)
+
+    def predict(self, relevance: FloatArray) -> Prediction:
+        """P(click) of every result of every pattern."""
+        rows = self.clicks.rows()
+        place = np.minimum(rows.position, self._n_positions) - 1
+        conditional, marginal = np.empty((2, len(rows.document)))
+        chain_predictions(rows, place, self.values(relevance), conditional, marginal)
+        return Prediction(rows.position, rows.clicked, rows.mass, conditional, marginal)
+
+    def parameters(self) -> dict[str, Any]:
+        """The chances to walk on, and the satisfaction."""
+        now = self.present
+        found: dict[str, Any] = {}
+        if self.form.walk == "one":
+            found["continuation"] = float(now.after_click[0])
+        else:
+            found["position"] = np.arange(1, self._n_positions + 1)
+            found["continuation"] = now.after_click
+        if self.form.satisfaction == "document":
+            found["satisfaction"] = now.satisfaction
+        elif self.form.satisfaction == "share":
+            found["satisfaction_share"] = now.share
+        return found
+
+    def examination(self, relevance: FloatArray) -> dict[str, Any]:
+        """Each position with its impressions and its mean chance of being examined over them."""
+        shown, reached = np.zeros((2, self._n_positions))
+        reached_places(self.counts, self.values(relevance), shown, reached)
+        return {
+            "position": np.arange(1, self._n_positions + 1),
+            "examination": np.divide(reached, shown, out=np.zeros(len(shown)), where=shown > 0),
+            "impressions": shown,
+        }
+
+    def unlinked_positions(self) -> list[int]:
+        """None: what was clicked above tells how far users came, whether documents moved or not."""
+        return []
+
+    def position_bias(self, context: Any = None) -> PositionBias:
+        """The mean chance of each position to be examined over the log, relative to position 1.
+
+        The relevance is that of the latest `evidence`.
+        """
+        if context is not None:
+            raise UsageError(f"context {context!r} is not known: this model has no contexts")
+        found = self.examination(self._relevance)
+        return examination_bias(found["examination"], impressions=found["impressions"])
+
+
+def _share(satisfied: FloatArray, told: FloatArray, relevance: FloatArray, share: float) -> float:
+    """The share of relevance that satisfies, by Newton's method on its part of the likelihood."""
+    total, rest = satisfied.sum(), told - satisfied
+    for _ in range(20):
+        free = np.maximum(1.0 - share * relevance, _TINY)
+        slope = total / max(share, _TINY) - (rest * relevance / free).sum()
+        bend = total / max(share, _TINY) ** 2 + (rest * (relevance / free) ** 2).sum()
+        if not bend > 0:
+            break
+        change = slope / bend
+        share = float(min(max(share + change, _TINY), 1.0))
+        if abs(change) < 1e-10:
+            break
+    return share

@@ -1,0 +1,78 @@
+"""The pair statistic of real-valued gains: pages whose results are worth something without clicks.
+
+For every two slots of a page of which i is worth more than j,
+
+    W[page, i, j] = (gain_i - gain_j) / IDCG(page)
+
+where IDCG(page) is the DCG of the page's gains in their best order. It is what `pair_statistics` gives
+for one session that clicks every result with the grade whose gain that is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from unskew.log.impressions import Pages
+from unskew.pairs.statistic import Pairs
+
+__all__ = ["gain_pairs"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True)
+def _count_ordered(offsets, gain, sizes):  # type: ignore[no-untyped-def]
+    """How many pairs of slots with different gains each page has."""
+    for page in range(len(offsets) - 1):
+        ordered = 0
+        for i in range(offsets[page], offsets[page + 1]):
+            for j in range(offsets[page], i):
+                ordered += gain[i] != gain[j]
+        sizes[page] = ordered
+
+
+@njit(cache=True, nogil=True)
+def _fill_ordered(offsets, gain, pairs):  # type: ignore[no-untyped-def]
+    """Fill the pairs of every page, by slot i, then by slot j."""
+    for page in range(len(offsets) - 1):
+        at = pairs.offsets[page]
+        if at == pairs.offsets[page + 1]:
+            continue
+        first, n = offsets[page], offsets[page + 1] - offsets[page]
+        best = np.sort(gain[first : first + n])[::-1]
+        ideal = 0.0
+        for rank in range(n):
+            ideal += best[rank] / np.log2(2.0 + rank)
+        for i in range(n):
+            for j in range(n):
+                more = gain[first + i] - gain[first + j]
+                if more > 0.0:
+                    pairs.slot_i[at] = i
+                    pairs.slot_j[at] = j
+                    pairs.weight[at] = more / ideal
+                    at += 1
+
+
+class _Room(NamedTuple):
+    """Where the pairs go, as plain arrays."""
+
+    offsets: npt.NDArray[np.int64]
+    slot_i: npt.NDArray[np.int32]
+    slot_j: npt.NDArray[np.int32]
+    weight: FloatArray
+
+
+def gain_pairs(pages: Pages, gain: FloatArray) -> Pairs:
+    """The pair statistic W of pages whose documents have these gains, all of them 0 or higher."""
+    shown = np.ascontiguousarray(gain, dtype=np.float64)[pages.document]
+    sizes = np.zeros(len(pages), dtype=np.int64)
+    _count_ordered(pages.offsets, shown, sizes)
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    n = int(offsets[-1])
+    room = _Room(offsets, np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n))
+    _fill_ordered(pages.offsets, shown, room)
+    return Pairs(*room)

@@ -1,0 +1,1 @@
+"""The click model ranker: boosted trees on the likelihood of the clicks."""

@@ -1,0 +1,91 @@
+"""LikelihoodTraining: a tree on the likelihood of the clicks, then EM for the click model."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from unskew.log.impressions import Impressions
+from unskew.position_bias import PositionBias
+from unskew.rankers.click_model.learned import LearnedClickModel
+from unskew.rankers.click_model.objective import Objective
+from unskew.rankers.click_model.validation import LikelihoodValidation
+from unskew.rankers.tree_rounds import TreeRounds
+from unskew.trees.boosters import Grower
+
+__all__ = ["LikelihoodTraining", "Round", "Start"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Round(NamedTuple):
+    """The model after a round: how many trees, and the click model with them."""
+
+    n_trees: int
+    click_model: LearnedClickModel | None
+
+
+class Start(NamedTuple):
+    """Where boosting begins.
+
+    ``documents`` are those of the objective that were shown in training, the rows of the trees;
+    ``offset`` is the logit of the relevance at a score of 0.
+    """
+
+    objective: Objective
+    documents: npt.NDArray[np.intp]
+    n_documents: int
+    offset: float
+
+
+class LikelihoodTraining(TreeRounds):
+    """Trees that grow on the gradient and the Fisher information of an objective."""
+
+    def __init__(
+        self, grower: Grower, start: Start, *, n_rounds: int, done_before: int = 0
+    ) -> None:
+        super().__init__(grower, n_rounds=n_rounds, done_before=done_before)
+        self.objective, self.offset = start.objective, start.offset
+        # What ends the training, the clicks that are new to it, and what to tell the user.
+        self.watch: LikelihoodValidation | None = None
+        self.unseen: tuple[Impressions, FloatArray] | None = None
+        self.notices: list[str] = []
+        self._documents = start.documents
+        self._relevance = np.full(start.n_documents, expit(start.offset))
+
+    @property
+    def bias(self) -> PositionBias:
+        """The bias after the last round."""
+        return self.objective.bias
+
+    def step(self) -> bool:
+        """One tree and the EM steps after it; False if no split was possible."""
+        evidence = self.objective.evidence(self._present_relevance())
+        gradient, information = evidence.gradient, evidence.information
+        if not self.grow(-gradient[self._documents], information[self._documents]):
+            return False
+        self.objective.update(self._present_relevance())
+        return True
+
+    def _present_relevance(self) -> FloatArray:
+        self._relevance[self._documents] = expit(self.offset + self.grower.score)
+        return self._relevance
+
+    def model(self) -> Round:
+        """How many trees there are, and the click model."""
+        return Round(self.n_trees, self.objective.learned())
+
+    @property
+    def remarks(self) -> list[str]:
+        """That no split was possible, that no tree helped, and what was noticed before."""
+        found = [*self.notices, *super().remarks]
+        if self.watch is not None and self.watch.never_better:
+            found.append(
+                "no tree made the held-out clicks more likely than no tree at all: what the features "
+                "say about the clicks is no more than chance, and so is this ranking. Give more "
+                "sessions or better features"
+            )
+        return found

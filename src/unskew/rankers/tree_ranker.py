@@ -1,0 +1,101 @@
+"""TreeRanker: what rankers of boosted trees share, whatever loss the trees are grown on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import UsageError
+from unskew.rankers.base import Ranker
+from unskew.rankers.ranking import Explanation
+from unskew.rankers.settings import ABOVE_ZERO, COUNT, SHARE, Constraint, whole
+from unskew.trees.boosters import BOOSTERS, Trees, library
+
+__all__ = ["TREES", "TreeRanker"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# The settings of trees, beside the fewest documents in a leaf.
+TREES: Mapping[str, Constraint] = {
+    "n_estimators": COUNT,
+    "learning_rate": ABOVE_ZERO,
+    "num_leaves": whole(2),
+    "feature_fraction": SHARE,
+    "bagging_fraction": SHARE,
+    "min_sum_hessian_in_leaf": ABOVE_ZERO,
+    "booster": Constraint(f"one of {sorted(BOOSTERS)}", lambda value: value in [*BOOSTERS]),
+}
+
+
+class TreeRanker(Ranker):
+    """A ranker whose scores are the sum of boosted trees.
+
+    Its ``__init__`` takes any further parameter of the booster and keeps it in `_booster_params`.
+    """
+
+    booster: str
+    trees_: Trees
+    _booster_params: dict[str, Any]
+
+    # Parameters ---------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Every parameter, those for the booster included."""
+        return {**super().get_params(deep=deep), **self._booster_params}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters; a name that is not one of ours goes to the booster."""
+        ours = self._get_param_names()
+        for name, value in params.items():
+            if name in ours:
+                setattr(self, name, value)
+            else:
+                self._booster_params = {**self._booster_params, name: value}
+        return self
+
+    # Learning -----------------------------------------------------------------------------------
+
+    def _check_continues(self, before: Ranker) -> None:
+        mine = next(kind for kind in type(self).__mro__ if TreeRanker in kind.__bases__)
+        if not isinstance(before, TreeRanker) or not isinstance(before, mine):
+            article = "an" if mine.__name__[0] in "AEIOU" else "a"
+            raise UsageError(
+                f"init_model must be {article} {mine.__name__}, got a {type(before).__name__}"
+            )
+        if before.booster != self.booster:
+            raise UsageError(
+                f"init_model was grown by {before.booster}, this ranker uses {self.booster}"
+            )
+
+    # Using --------------------------------------------------------------------------------------
+
+    def _predict(self, values: npt.NDArray[np.floating]) -> FloatArray:
+        return self.trees_.predict(values)
+
+    def explain(self, X: Any) -> Explanation:
+        """What each feature adds to the score of every row, by the booster's own contributions."""
+        self._check_fitted()
+        parts = self.trees_.contributions(self._values(X))
+        return Explanation(self.feature_names_, parts[:, :-1], float(parts[0, -1]))
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """How much each feature improved the loss, as a share of all."""
+        self._check_fitted()
+        gain = self.trees_.importances("gain")
+        total = gain.sum()
+        share: FloatArray = gain / total if total > 0 else gain
+        return share
+
+    # On disk ------------------------------------------------------------------------------------
+
+    def _model_files(self) -> dict[str, Callable[[Path], None]]:
+        return {library(self.booster).file_name: self.trees_.write}
+
+    def _restore(self, files: Mapping[str, Path]) -> None:
+        backend = library(self.booster)
+        self.trees_ = backend.read(files[backend.file_name])
