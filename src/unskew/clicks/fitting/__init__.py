@@ -1,0 +1,1 @@
+"""Click models fitted to a log: likelihoods, their EM, and what came out."""

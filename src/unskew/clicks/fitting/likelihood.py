@@ -1,0 +1,89 @@
+"""ClickLikelihood: a click model on one log, seen from the relevance of its documents.
+
+A click model has parameters of its own (examination, continuation, satisfaction) and one relevance
+per document. Whoever holds the relevance (a table, boosted trees) asks the likelihood what the clicks
+say about it and lets the model take its own EM step; neither knows the other's inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.log.impressions import Impressions
+from unskew.position_bias import PositionBias
+
+__all__ = ["ClickLikelihood", "Evidence", "Prediction"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the clicks of a log say about the relevance of each document, at its present value.
+
+    Attributes
+    ----------
+    log_likelihood
+        The log-likelihood of all clicks.
+    trials, successes
+        The E-step: of so many expected trials of the document so many were relevant. The M-step of a
+        free relevance is ``successes / trials``.
+    gradient
+        The derivative of the log-likelihood in the logit of the relevance.
+    information
+        Fisher's expected information about that logit, never negative.
+
+    """
+
+    log_likelihood: float
+    trials: FloatArray
+    successes: FloatArray
+    gradient: FloatArray
+    information: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """P(click) of every result of every pattern: given the clicks above it, and without them.
+
+    One entry per pattern and slot; ``mass`` says how often, ``position`` where, ``clicked`` whether.
+    """
+
+    position: npt.NDArray[np.int64]
+    clicked: npt.NDArray[np.bool_]
+    mass: FloatArray
+    conditional: FloatArray
+    marginal: FloatArray
+
+
+class ClickLikelihood(Protocol):
+    """A click model on the clicks of one log."""
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents have a relevance."""
+
+    def evidence(self, relevance: FloatArray) -> Evidence:
+        """What the clicks say about these relevances, by the model's present parameters."""
+
+    def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
+        """The M-step of a free relevance under a beta prior of that mean and so many trials."""
+
+    def step(self, relevance: FloatArray) -> float:
+        """One EM step of the model's own parameters; returns the log-likelihood before it."""
+
+    def on(self, data: Impressions, mass: FloatArray | None = None) -> ClickLikelihood:
+        """The same parameters on other clicks of the same documents, or on other documents."""
+
+    def predict(self, relevance: FloatArray) -> Prediction:
+        """P(click) of every result."""
+
+    def parameters(self) -> dict[str, Any]:
+        """The model's own parameters by name, as arrays and numbers."""
+
+    def position_bias(self) -> PositionBias:
+        """How examination falls with the position, as a bias of the clicked side."""
