@@ -40,42 +40,29 @@ START_SLOPE, START_BASE = 0.5, 0.02
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _document_sums(cells, slope, base, relevance, sums):  # type: ignore[no-untyped-def]
-    """Add up what every cell says about its document; returns the log-likelihood.
+def _expect(cells, slope, base, relevance, documents, states):  # type: ignore[no-untyped-def]
+    """The E-step: add up what every cell says; returns the log-likelihood.
 
-    Rows of ``sums``: impressions, expected relevant ones, gradient, information.
+    Rows of ``documents``: impressions, expected relevant ones, gradient, information. Rows of
+    ``states``: relevant and clicked, relevant, clicked though irrelevant, impressions.
     """
     total = 0.0
     for k in range(len(cells.document)):
-        d, n, c = cells.document[k], cells.shown[k], cells.clicks[k]
-        a, b, r = slope[cells.state[k]], base[cells.state[k]], relevance[d]
-        p = min(max(b + (a - b) * r, _TINY), 1.0 - _TINY)
-        total += c * np.log(p) + (n - c) * np.log1p(-p)
-        sums[0, d] += n
-        sums[1, d] += (c * a / p + (n - c) * (1.0 - a) / (1.0 - p)) * r
-        change = (a - b) * r * (1.0 - r)
-        sums[2, d] += (c / p - (n - c) / (1.0 - p)) * change
-        sums[3, d] += n * change * change / (p * (1.0 - p))
-    return total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _state_sums(cells, slope, base, relevance, sums):  # type: ignore[no-untyped-def]
-    """Add up the E-step of every cell into its state; returns the log-likelihood.
-
-    Rows of ``sums``: relevant and clicked, relevant, clicked though irrelevant, impressions.
-    """
-    total = 0.0
-    for k in range(len(cells.document)):
-        s, n, c = cells.state[k], cells.shown[k], cells.clicks[k]
-        a, b, r = slope[s], base[s], relevance[cells.document[k]]
+        d, s, n, c = cells.document[k], cells.state[k], cells.shown[k], cells.clicks[k]
+        a, b, r = slope[s], base[s], relevance[d]
         p = min(max(b + (a - b) * r, _TINY), 1.0 - _TINY)
         total += c * np.log(p) + (n - c) * np.log1p(-p)
         hit = c * a * r / p
-        sums[0, s] += hit
-        sums[1, s] += hit + (n - c) * (1.0 - a) * r / (1.0 - p)
-        sums[2, s] += c - hit
-        sums[3, s] += n
+        relevant = hit + (n - c) * (1.0 - a) * r / (1.0 - p)
+        change = (a - b) * r * (1.0 - r)
+        documents[0, d] += n
+        documents[1, d] += relevant
+        documents[2, d] += (c / p - (n - c) / (1.0 - p)) * change
+        documents[3, d] += n * change * change / (p * (1.0 - p))
+        states[0, s] += hit
+        states[1, s] += relevant
+        states[2, s] += c - hit
+        states[3, s] += n
     return total
 
 
@@ -107,7 +94,8 @@ class AffineLikelihood:
     def evidence(self, relevance: FloatArray) -> Evidence:
         """What the clicks say about these relevances, by the present curves."""
         sums = np.zeros((4, self._n_documents))
-        total = _document_sums(self._cells, self.slope, self.base, relevance, sums)
+        self._expected = np.zeros((4, len(self.states)))
+        total = _expect(self._cells, self.slope, self.base, relevance, sums, self._expected)
         return Evidence(total, *sums)
 
     def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
@@ -116,16 +104,13 @@ class AffineLikelihood:
         found: FloatArray = (evidence.successes + strength * prior) / trials
         return found
 
-    def step(self, relevance: FloatArray) -> float:
-        """One EM step of both curves; returns the log-likelihood before it."""
-        sums = np.zeros((4, len(self.states)))
-        total = _state_sums(self._cells, self.slope, self.base, relevance, sums)
-        hit, relevant, lucky, shown = sums
+    def step(self) -> None:
+        """The M-step of both curves, by the E-step of the latest `evidence`."""
+        hit, relevant, lucky, shown = self._expected
         self.slope = np.divide(hit, relevant, out=self.slope.copy(), where=relevant > 0)
         if self.with_base:
             irrelevant = shown - relevant
             self.base = np.divide(lucky, irrelevant, out=self.base.copy(), where=irrelevant > 0)
-        return float(total)
 
     def on(self, data: Impressions, mass: FloatArray | None = None) -> AffineLikelihood:
         """The same curves on other clicks."""

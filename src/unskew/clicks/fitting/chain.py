@@ -230,15 +230,11 @@ class ChainLikelihood:
         satisfaction = now.share * relevance if shared else now.satisfaction
         return _Values(relevance, satisfaction, now.after_click, now.after_skip)
 
-    def _expected(self, relevance: FloatArray) -> tuple[_Sums, float]:
-        by_document = np.zeros((3, self._n_documents))
-        by_place = np.zeros((4, self._n_positions))
-        sums = _Sums(*by_document, *by_place)
-        return sums, _chain_sums(self._chain, self._values(relevance), sums, self._longest)
-
     def evidence(self, relevance: FloatArray) -> Evidence:
         """What the clicks say about these relevances, by the present parameters."""
-        sums, total = self._expected(relevance)
+        sums = _Sums(*np.zeros((3, self._n_documents)), *np.zeros((4, self._n_positions)))
+        total = _chain_sums(self._chain, self._values(relevance), sums, self._longest)
+        self._expected, self._relevance = sums, relevance
         r = relevance
         gradient = sums.clicks - sums.examined * r
         information = sums.examined * r * (1.0 - r)
@@ -249,7 +245,6 @@ class ChainLikelihood:
             missed = (sums.clicks - sums.satisfied) * self.present.share * r
             gradient += sums.satisfied * (1.0 - r) - missed * odds
             information += sums.clicks * self.present.share * r * (1.0 - r) * odds
-        self._last = sums
         return Evidence(total, sums.examined, sums.clicks, gradient, information)
 
     def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
@@ -262,7 +257,7 @@ class ChainLikelihood:
             return found
         # (hits + s) log r + misses log(1 - r) + u log(1 - phi r), where s clicks satisfied and u did
         # not: its derivative is 0 at the smaller root of a quadratic.
-        phi, s = self.present.share, self._last.satisfied
+        phi, s = self.present.share, self._expected.satisfied
         u = evidence.successes - s
         top = hits + s
         a = phi * (top + misses + u)
@@ -270,10 +265,9 @@ class ChainLikelihood:
         root = 2.0 * top / np.maximum(b + np.sqrt(np.maximum(b * b - 4.0 * a * top, 0.0)), tiny)
         return np.minimum(root, 1.0)
 
-    def step(self, relevance: FloatArray) -> float:
-        """One EM step of the walk and the satisfaction; returns the log-likelihood before it."""
-        sums, total = self._expected(relevance)
-        now = self.present
+    def step(self) -> None:
+        """The M-step of the walk and the satisfaction, by the E-step of the latest `evidence`."""
+        sums, now = self._expected, self.present
         if self.form.walk == "one":
             on = sums.on_after_click.sum() + sums.on_after_skip.sum()
             chances = sums.unsatisfied.sum() + sums.skipped.sum()
@@ -291,9 +285,8 @@ class ChainLikelihood:
             found = (sums.satisfied + strength * mean) / (sums.clicks + strength)
             now = replace(now, satisfaction=found)
         elif self.form.satisfaction == "share":
-            now = replace(now, share=_share(sums, relevance, now.share))
+            now = replace(now, share=_share(sums, self._relevance, now.share))
         self.present = now
-        return float(total)
 
     def on(self, data: Impressions, mass: FloatArray | None = None) -> ChainLikelihood:
         """The same parameters on other clicks."""

@@ -73,8 +73,8 @@ class ClickLikelihood(Protocol):
     def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
         """The M-step of a free relevance under a beta prior of that mean and so many trials."""
 
-    def step(self, relevance: FloatArray) -> float:
-        """One EM step of the model's own parameters; returns the log-likelihood before it."""
+    def step(self) -> None:
+        """The M-step of the model's own parameters, by the E-step of the latest `evidence`."""
 
     def on(self, data: Impressions, mass: FloatArray | None = None) -> ClickLikelihood:
         """The same parameters on other clicks of the same documents, or on other documents."""
