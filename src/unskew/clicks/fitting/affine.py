@@ -80,7 +80,7 @@ class AffineLikelihood:
     ) -> None:
         self.states, self.with_base, self._n_documents = states, with_base, n_documents
         self._rows = rows
-        self._cells: StateCells = cells_of(rows, states)
+        self.cells: StateCells = cells_of(rows, states)
         self.slope, self.base = curves or (
             np.full(len(states), START_SLOPE),
             np.full(len(states), START_BASE if with_base else 0.0),
@@ -95,7 +95,7 @@ class AffineLikelihood:
         """What the clicks say about these relevances, by the present curves."""
         sums = np.zeros((4, self._n_documents))
         self._expected = np.zeros((4, len(self.states)))
-        total = _expect(self._cells, self.slope, self.base, relevance, sums, self._expected)
+        total = _expect(self.cells, self.slope, self.base, relevance, sums, self._expected)
         return Evidence(total, *sums)
 
     def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
@@ -151,7 +151,7 @@ class AffineLikelihood:
 
     def position_bias(self) -> PositionBias:
         """The mean slope of each position over its impressions, relative to position 1."""
-        cells, at = self._cells, self.states.position - 1
+        cells, at = self.cells, self.states.position - 1
         shown = np.bincount(cells.state, weights=cells.shown, minlength=len(self.states))
         n = self.states.n_positions
         weight = np.bincount(at, weights=shown, minlength=n)
