@@ -190,8 +190,13 @@ class PositionBias:
         return tuple(
             f"position{'s' if len(marked) > 1 else ''} {', '.join(map(str, marked))}: {meaning}"
             for name, meaning in _MARKS.items()
-            if (marked := getattr(self, name))
+            if (marked := self._told(name))
         )
+
+    def _told(self, name: str) -> list[int]:
+        """The positions that a note names: one never clicked is not also said to be clipped."""
+        never = self.never_clicked_positions if name == "clipped_positions" else ()
+        return [k for k in getattr(self, name) if k not in never]
 
     def smoothed(self) -> PositionBias:
         """Each entry beyond the first becomes the geometric mean of itself and its neighbours.

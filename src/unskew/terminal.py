@@ -35,7 +35,9 @@ def curves(
     """
     spans = spans or {}
     length = max(len(values) for values in columns.values())
-    top = {name: max((v for v in values if v == v), default=0.0) for name, values in columns.items()}
+    top = {
+        name: max((v for v in values if v == v), default=0.0) for name, values in columns.items()
+    }
     wide = {name: width + 8 + (_SPAN if name in spans else 0) for name in columns}
     lines = [f"{index}  " + "  ".join(f"{name:<{wide[name]}}" for name in columns)]
     for k in range(min(length, rows)):

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Any
 from unskew.registry import METHODS
 
 if TYPE_CHECKING:
+    from unskew.bias.bootstrap import bootstrap_bias as bootstrap_bias
+    from unskew.bias.by_context import fit_by_context as fit_by_context
     from unskew.bias.comparison import compare_estimators as compare_estimators
     from unskew.bias.estimator import BiasEstimator as BiasEstimator
+    from unskew.bias.harvesting import Harvesting as Harvesting
+    from unskew.bias.identify import facts_of as facts_of
     from unskew.bias.pairwise import PairwiseDebiasing as PairwiseDebiasing
     from unskew.bias.randomization import Randomization as Randomization
     from unskew.bias.regression_em import RegressionEM as RegressionEM
     from unskew.bias.relative_ctr import RelativeCTR as RelativeCTR
+    from unskew.bias.saved import load_bias as load_bias
+    from unskew.bias.saved import save_bias as save_bias
     from unskew.bias.shuffling import shuffling_of as shuffling_of
     from unskew.position_bias import PositionBias as PositionBias
     from unskew.rankers.neural.dual_learning import DualLearning as DualLearning
@@ -29,7 +35,12 @@ _HOME = {
     },
     "BiasEstimator": "unskew.bias.estimator",
     "PositionBias": "unskew.position_bias",
+    "bootstrap_bias": "unskew.bias.bootstrap",
     "compare_estimators": "unskew.bias.comparison",
+    "facts_of": "unskew.bias.identify",
+    "fit_by_context": "unskew.bias.by_context",
+    "load_bias": "unskew.bias.saved",
+    "save_bias": "unskew.bias.saved",
     "shuffling_of": "unskew.bias.shuffling",
 }
 

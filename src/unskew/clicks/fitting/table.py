@@ -66,7 +66,9 @@ def estimate_strength(relevance: FloatArray, evidence: Evidence, prior: FloatArr
     n, s = trials[seen], successes[seen]
     mean = np.clip(prior[seen], 1e-4, 1.0 - 1e-4)
     best = [
-        float((betaln(s + k * mean, n - s + k * (1 - mean)) - betaln(k * mean, k * (1 - mean))).sum())
+        float(
+            (betaln(s + k * mean, n - s + k * (1 - mean)) - betaln(k * mean, k * (1 - mean))).sum()
+        )
         for k in STRENGTHS
     ]
     return float(STRENGTHS[int(np.argmax(best))])
