@@ -21,7 +21,7 @@ _INTERVALS = ("interval_plus", "interval_minus")
 
 # The fields that mark positions, and what a mark means.
 _MARKS = {
-    "never_clicked_positions": "shown but never clicked, so that nothing measures them",
+    "never_clicked_positions": "shown but never clicked, so that nothing measures the bias there",
     "clipped_positions": "held at a bound, the measured value lies beyond it",
     "borrowed_positions": "shown too rarely to be measured, taken from the position above",
 }
@@ -103,8 +103,8 @@ class PositionBias:
         missing = set(_CURVES) - set(content)
         if missing:
             raise UsageError(f"a position bias needs t_plus and t_minus: missing {sorted(missing)}")
-        marks = {name: content.get(name, ()) for name in _MARKS}
-        intervals = {name: content.get(name) for name in (*_INTERVALS, "level")}
+        marks: dict[str, Any] = {name: content.get(name, ()) for name in _MARKS}
+        intervals: dict[str, Any] = {name: content.get(name) for name in (*_INTERVALS, "level")}
         return cls(content["t_plus"], content["t_minus"], **marks, **intervals)
 
     def to_dict(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class PositionBias:
                 f"{weight.shape}"
             )
         fitted = falling(self.t_plus, weight)
-        if not _has(self, "interval_plus"):
+        if self.interval_plus is None:
             return replace(self, t_plus=fitted / fitted[0])
         ends = np.array([falling(end, weight) for end in self.interval_plus]) / fitted[0]
         ends[:, 0] = 1.0
@@ -210,13 +210,15 @@ class PositionBias:
         if n_positions < 1:
             raise UsageError(f"n_positions must be at least 1, got {n_positions}")
         entry = np.minimum(np.arange(n_positions), len(self) - 1)
-        marks = {name: tuple(k for k in getattr(self, name) if k <= n_positions) for name in _MARKS}
+        marks: dict[str, Any] = {
+            name: tuple(k for k in getattr(self, name) if k <= n_positions) for name in _MARKS
+        }
         return replace(self, **marks)._mapped(lambda curve: curve[entry])
 
     def _mapped(self, change: Callable[[FloatArray], FloatArray]) -> PositionBias:
         """The same bias with both curves and the ends of their intervals changed alike."""
-        curves = {name: change(getattr(self, name)) for name in _CURVES}
-        intervals = {
+        curves: dict[str, Any] = {name: change(getattr(self, name)) for name in _CURVES}
+        intervals: dict[str, Any] = {
             name: np.array([change(end) for end in getattr(self, name)])
             for name in _INTERVALS
             if _has(self, name)
@@ -282,7 +284,7 @@ def _numbers(values: npt.ArrayLike, name: str) -> FloatArray:
         array = np.array(values)
     except ValueError:
         array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "iuf" and array.size != 0 or array.dtype == object:
+    if (array.dtype.kind not in "iuf" and array.size != 0) or array.dtype == object:
         raise UsageError(f"{name} must be numbers, one per position: got {str(values)[:60]}")
     return array.astype(np.float64)
 

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.bias.cells import Cells
+from unskew.log.counts import sums
 
 __all__ = ["Strata", "balanced_examination", "strata_of"]
 
@@ -54,7 +55,7 @@ class Strata:
         expected = cells.impressions * relevance[cells.group]
         return cls(
             *(
-                np.bincount(key, weights=value, minlength=shape[0] * k).reshape(shape)
+                sums(key, value, shape[0] * k).reshape(shape)
                 for value in (cells.impressions, cells.clicks, expected)
             )
         )
@@ -82,7 +83,7 @@ def balanced_examination(strata: Strata) -> FloatArray:
     """The theta that solves the equations, the highest 1; 0 where a position was never clicked."""
     n, c, r = strata.impressions, strata.clicks, strata.expected
     clicks, shown, expected = c.sum(axis=0), n.sum(axis=0), r.sum(axis=0)
-    theta = np.divide(clicks, shown, out=np.zeros_like(clicks), where=shown > 0)
+    theta: FloatArray = np.divide(clicks, shown, out=np.zeros_like(clicks), where=shown > 0)
     theta /= theta.max()
     for _ in range(_MOST_ROUNDS):
         weight = n * theta
@@ -91,8 +92,9 @@ def balanced_examination(strata: Strata) -> FloatArray:
         above = clicks + (r @ theta) @ w
         below = c.sum(axis=1) @ w + theta * expected
         before = theta
-        theta = theta * np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-        theta = theta / theta.max()
+        ratio: FloatArray = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+        theta = theta * ratio
+        theta /= theta.max()
         if np.abs(theta - before).max() < _TOLERANCE:
             break
     return theta

@@ -8,7 +8,7 @@ likelihood of the fold left out says when to stop, and only that fold's document
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ class Task(Protocol):
     def derivatives(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The gradient and the curvature of the loss in the score of each document."""
 
-    def loss(self, score: FloatArray, learned: Task) -> float:
+    def loss(self, score: FloatArray, learned: Any) -> float:
         """The loss of these scores, with whatever else ``learned`` found out in training."""
 
 
@@ -158,9 +158,8 @@ class RelevanceTask:
         information = cells.impressions * slope**2 / (p * (1.0 - p))
         return cells.per_group(gradient), cells.per_group(information)
 
-    def loss(self, score: FloatArray, learned: Task) -> float:
+    def loss(self, score: FloatArray, learned: Any) -> float:
         """Minus the log-likelihood with the examination that was learned elsewhere."""
-        assert isinstance(learned, RelevanceTask)
         return -log_likelihood(self._cells, learned.theta, _sigmoid(score))
 
 
@@ -191,7 +190,7 @@ class PositionTask:
         """Those of half the squared error."""
         return self.weight * (score - self.position), self.weight
 
-    def loss(self, score: FloatArray, learned: Task) -> float:
+    def loss(self, score: FloatArray, learned: Any) -> float:
         """The squared error."""
         return float((self.weight * (score - self.position) ** 2).sum())
 

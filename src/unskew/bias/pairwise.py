@@ -52,7 +52,7 @@ class PairwiseDebiasing(EstimatorSettings):
         Whether ``t_minus`` is learned as well; False holds it at 1.
     n_iterations, tolerance
         The most updates; fewer if no entry changes by more than the tolerance.
-    n_positions, minimum, min_shown
+    n_positions, minimum, min_shown, monotone
         As in `RelativeCTR`. Both curves are also kept below ``LIMIT``.
 
     """

@@ -14,8 +14,14 @@ from unskew.bias.conditional import conditional_examination
 from unskew.bias.crossfit import INFORMATION_IN_LEAF, RelevanceTask, cross_fit, sized_leaves
 from unskew.bias.estimator import EstimatorSettings, check_clicks
 from unskew.bias.identify import (
-    check_features, check_linked, check_overlap, fit_position, folds_of, position_share,
-    warn_few_moved, warn_no_gain,
+    check_features,
+    check_linked,
+    check_overlap,
+    fit_position,
+    folds_of,
+    position_share,
+    warn_few_moved,
+    warn_no_gain,
 )  # fmt: skip
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
