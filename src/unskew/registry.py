@@ -249,9 +249,17 @@ METHODS: Mapping[str, Method] = _named(
         needs=(SHUFFLED_LISTS,),
     ),
     Method(
+        "harvesting",
+        "Intervention harvesting",
+        "documents seen at two positions compare the two, all pairs at once",
+        home="unskew.bias.harvesting:Harvesting",
+        held_by=_ALL,
+        needs=(MOVING_DOCUMENTS,),
+    ),
+    Method(
         "regression-em",
         "Regression-EM",
-        "EM over examination and relevance, relevance by trees on the features",
+        "examination and relevance, relevance by trees on the features of other queries",
         home="unskew.bias.regression_em:RegressionEM",
         held_by=_ALL,
         needs=(FEATURES,),
@@ -259,7 +267,7 @@ METHODS: Mapping[str, Method] = _named(
     Method(
         "table-em",
         "EM with a table",
-        "the same EM with one free relevance per document",
+        "the same model with one free relevance per document",
         home="unskew.bias.regression_em:RegressionEM",
         settings=MappingProxyType({"relevance": "table"}),
         held_by=_ALL,

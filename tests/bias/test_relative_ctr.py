@@ -58,7 +58,7 @@ def test_a_position_never_clicked_is_clipped_with_a_warning():
         bias = RelativeCTR(minimum=0.01).fit(data)
     assert bias.t_plus.tolist() == [1.0, 0.5, 0.01]
     assert bias.clipped_positions == (3,)
-    assert "position 3: held at a bound" in bias.notes[0]
+    assert "position 3: shown but never clicked" in bias.notes[0]
 
 
 def test_without_clicks_at_the_top_there_is_no_reference():

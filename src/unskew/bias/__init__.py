@@ -8,12 +8,18 @@ from unskew.lazy import lazy_names
 from unskew.registry import METHODS
 
 if TYPE_CHECKING:
+    from unskew.bias.bootstrap import bootstrap_bias as bootstrap_bias
+    from unskew.bias.by_context import fit_by_context as fit_by_context
     from unskew.bias.comparison import compare_estimators as compare_estimators
     from unskew.bias.estimator import BiasEstimator as BiasEstimator
+    from unskew.bias.harvesting import Harvesting as Harvesting
+    from unskew.bias.identify import facts_of as facts_of
     from unskew.bias.pairwise import PairwiseDebiasing as PairwiseDebiasing
     from unskew.bias.randomization import Randomization as Randomization
     from unskew.bias.regression_em import RegressionEM as RegressionEM
     from unskew.bias.relative_ctr import RelativeCTR as RelativeCTR
+    from unskew.bias.saved import load_bias as load_bias
+    from unskew.bias.saved import save_bias as save_bias
     from unskew.bias.shuffling import shuffling_of as shuffling_of
     from unskew.position_bias import PositionBias as PositionBias
     from unskew.rankers.neural.dual_learning import DualLearning as DualLearning
@@ -25,7 +31,12 @@ __all__, __getattr__, __dir__ = lazy_names(
         *(entry.home for entry in METHODS.values() if entry.home),
         "unskew.bias.estimator:BiasEstimator",
         "unskew.position_bias:PositionBias",
+        "unskew.bias.bootstrap:bootstrap_bias",
+        "unskew.bias.by_context:fit_by_context",
         "unskew.bias.comparison:compare_estimators",
+        "unskew.bias.identify:facts_of",
+        "unskew.bias.saved:load_bias",
+        "unskew.bias.saved:save_bias",
         "unskew.bias.shuffling:shuffling_of",
     ),
 )

@@ -8,6 +8,7 @@ Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13: percentile inter
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -23,12 +24,20 @@ __all__ = ["bootstrap_bias", "resampled"]
 
 FloatArray = npt.NDArray[np.float64]
 
+UNITS = ("session", "query")
+# Fewer resamples than this leave the ends of an interval to one or two of them.
+FEWEST = 20
 
-def resampled(data: Impressions, rng: np.random.Generator) -> Impressions:
-    """As many sessions again, drawn with replacement."""
+
+def resampled(data: Impressions, rng: np.random.Generator, *, by: str = "session") -> Impressions:
+    """As many sessions, or queries, again, drawn with replacement."""
     patterns = data.patterns
-    share = patterns.count / patterns.count.sum()
-    count = rng.multinomial(data.n_sessions, share)
+    if by == "session":
+        share = patterns.count / patterns.count.sum()
+        count = rng.multinomial(data.n_sessions, share)
+    else:
+        drawn = rng.multinomial(data.n_queries, np.full(data.n_queries, 1 / data.n_queries))
+        count = patterns.count * drawn[data.pages.query[patterns.page]]
     kept = data.take_patterns(np.flatnonzero(count))
     return replace(kept, patterns=replace(kept.patterns, count=count[count > 0]))
 
@@ -39,30 +48,44 @@ def bootstrap_bias(
     *,
     n_resamples: int = 200,
     level: float = 0.95,
+    by: str = "session",
     seed: int = 0,
     progress: bool = False,
 ) -> PositionBias:
     """The estimate on the whole log, with an interval around each entry of its curves.
 
-    A resample to which the estimator does not fit is left out; if more than a tenth are, the log is
-    too small for an interval and that is an error.
+    An estimator with a method ``prepare(data)`` does its heavy part once, on the whole log; what that
+    returns is applied to every resample.
+
+    Parameters
+    ----------
+    estimator, data
+        What to fit, and to what.
+    n_resamples
+        How many times the log is drawn again. A resample that the estimator refuses is left out; if
+        more than a tenth are, the log is too small for an interval and that is an error.
+    level
+        How often such intervals are to hold the truth.
+    by
+        ``"session"`` draws sessions: what would change with other users and the same lists.
+        ``"query"`` draws queries with all their sessions: also what would change with other
+        documents, which is more where each position shows its own documents.
+    seed
+        Of the draws.
+    progress
+        Whether to show a bar.
+
     """
-    if not 0 < level < 1:
-        raise UsageError(f"level must lie between 0 and 1, got {level}")
-    if n_resamples < 2:
-        raise UsageError(f"n_resamples must be 2 or more, got {n_resamples}")
-    found = estimator.fit(data)
+    _check(n_resamples, level, by)
+    fit, found = _prepared(estimator, data)
     rng = np.random.default_rng(seed)
-    curves = []
+    curves: list[tuple[FloatArray, FloatArray]] = []
     with progress_bar("resampling", n_resamples, show=progress) as advance:
         for _ in range(n_resamples):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                try:
-                    again = estimator.fit(resampled(data, rng)).resized(len(found))
-                except DataError:
-                    continue
-            curves.append((again.t_plus, again.t_minus))
+            again = _refit(fit, resampled(data, rng, by=by))
+            if again is not None:
+                same = again.resized(len(found))
+                curves.append((same.t_plus, same.t_minus))
             advance(1)
     if len(curves) < 0.9 * n_resamples:
         raise DataError(
@@ -71,3 +94,31 @@ def bootstrap_bias(
         )
     ends = np.quantile(np.array(curves), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return replace(found, interval_plus=ends[:, 0], interval_minus=ends[:, 1], level=level)
+
+
+def _prepared(
+    estimator: BiasEstimator, data: Impressions
+) -> tuple[Callable[[Impressions], PositionBias], PositionBias]:
+    """What fits a resample, and the estimate on the whole log."""
+    prepare = getattr(estimator, "prepare", None)
+    fit = estimator.fit if prepare is None else prepare(data)
+    return fit, fit(data)
+
+
+def _refit(fit: Callable[[Impressions], PositionBias], data: Impressions) -> PositionBias | None:
+    """The estimate on a resample; None if it is refused."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return fit(data)
+        except DataError:
+            return None
+
+
+def _check(n_resamples: int, level: float, by: str) -> None:
+    if not 0 < level < 1:
+        raise UsageError(f"level must lie between 0 and 1, got {level}")
+    if n_resamples < FEWEST:
+        raise UsageError(f"n_resamples must be {FEWEST} or more, got {n_resamples}")
+    if by not in UNITS:
+        raise UsageError(f"by must be one of {list(UNITS)}, got {by!r}")

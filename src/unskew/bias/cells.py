@@ -84,6 +84,14 @@ class Cells:
         """Impressions and clicks of each position."""
         return PositionCounts(self.per_position(self.impressions), self.per_position(self.clicks))
 
+    @property
+    def moved(self) -> PositionCounts:
+        """Impressions and clicks of each position on the groups seen at several positions."""
+        seen = np.bincount(self.group, minlength=self.n_groups)[self.group] > 1
+        return PositionCounts(
+            self.per_position(self.impressions * seen), self.per_position(self.clicks * seen)
+        )
+
     def per_position(self, value: FloatArray) -> FloatArray:
         """The sums of a value over the cells of each position."""
         return sums(self.position, value, self.n_positions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -20,6 +20,7 @@ __all__ = [
     "MIN_SHOWN",
     "BiasEstimator",
     "EstimatorSettings",
+    "check_clicks",
     "relative_curve",
     "warn_clipped",
 ]
@@ -48,6 +49,7 @@ class EstimatorSettings:
     n_positions: int | None = None
     minimum: float = MINIMUM
     min_shown: float = MIN_SHOWN
+    monotone: bool = False
 
     def check_shared(self) -> None:
         """Refuse shared settings that make no sense."""
@@ -75,8 +77,33 @@ class EstimatorSettings:
         value = np.where(at.clicks > 0, propensity, 0.0)
         t_plus, clipped = relative_curve(value, measured, minimum=self.minimum)
         warn_clipped(clipped, self.minimum)
+        return self.finished(
+            PositionBias(t_plus, np.ones(len(t_plus)), tuple(clipped)), measured, at
+        )
+
+    def finished(
+        self, bias: PositionBias, measured: npt.NDArray[np.bool_], at: PositionCounts
+    ) -> PositionBias:
+        """The bias with the positions that nothing measures marked, made monotone if asked for."""
+        never = np.flatnonzero(measured & (at.clicks == 0)) + 1
         borrowed = np.flatnonzero(~measured) + 1
-        return PositionBias(t_plus, np.ones(len(t_plus)), tuple(clipped), tuple(borrowed.tolist()))
+        marked = replace(
+            bias,
+            borrowed_positions=tuple(borrowed.tolist()),
+            never_clicked_positions=tuple(never.tolist()),
+        )
+        return marked.monotone(at.impressions) if self.monotone else marked
+
+
+def check_clicks(data: Impressions) -> None:
+    """Refuse a log in which nothing, or everything, was clicked."""
+    if not data.n_clicks:
+        raise DataError("the log has no click: there is nothing to learn from")
+    if data.n_clicks == data.n_rows:
+        raise DataError(
+            "every result of the log was clicked: nothing tells examination from relevance. Give "
+            "the results that were shown and not clicked as well"
+        )
 
 
 def relative_curve(

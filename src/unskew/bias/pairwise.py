@@ -52,7 +52,7 @@ class PairwiseDebiasing(EstimatorSettings):
         Whether ``t_minus`` is learned as well; False holds it at 1.
     n_iterations, tolerance
         The most updates; fewer if no entry changes by more than the tolerance.
-    n_positions, minimum, min_shown
+    n_positions, minimum, min_shown, monotone
         As in `RelativeCTR`. Both curves are also kept below ``LIMIT``.
 
     """
@@ -120,5 +120,4 @@ class PairwiseDebiasing(EstimatorSettings):
         t_minus, low_minus = relative_curve(objective.bias.t_minus, measured, minimum=self.minimum)
         clipped = {*low_plus, *low_minus, *objective.runaway_positions}
         warn_clipped(sorted(clipped), self.minimum)
-        borrowed = np.flatnonzero(~measured) + 1
-        return PositionBias(t_plus, t_minus, tuple(clipped), tuple(borrowed.tolist()))
+        return self.finished(PositionBias(t_plus, t_minus, tuple(clipped)), measured, at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,7 @@ class Randomization(EstimatorSettings):
     check
         Refuse sessions that do not look shuffled (see `unskew.bias.shuffling`), and a log without
         ``context`` whose documents appear too rarely to tell. False takes your word for it.
-    n_positions, minimum, min_shown
+    n_positions, minimum, min_shown, monotone
         As in `RelativeCTR`.
 
     """
@@ -59,16 +60,26 @@ class Randomization(EstimatorSettings):
 
     def fit(self, data: Impressions) -> PositionBias:
         """The position bias that the shuffled sessions of this log show."""
+        return self.prepare(data)(data)
+
+    def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
+        """Check the log; what it returns fits the log or a resample, which repeats sessions."""
         self.check_shared()
-        shuffled = data if self.context is None else self._marked(data)
         if self.check:
-            self._check(shuffled)
+            self._check(self._marked(data))
+        return self._from_strata
+
+    def _from_strata(self, data: Impressions) -> PositionBias:
+        shuffled = self._marked(data)
         strata = _strata(shuffled, self.positions_of(data))
         if not strata.clicks.sum() > 0:
             raise DataError("the shuffled sessions have no click: nothing can be measured in them")
         return self.relative_bias(_propensity(strata), strata.shown)
 
     def _marked(self, data: Impressions) -> Impressions:
+        """The sessions that were shuffled."""
+        if self.context is None:
+            return data
         if not len(data.contexts):
             raise DataError(
                 f"context={self.context!r} is to mark the shuffled sessions, but the log has no "

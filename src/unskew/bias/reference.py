@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from unskew.log.impressions import Session
 
-__all__ = ["position_based_em", "relative_ctr"]
+__all__ = ["balance_equations", "free_relevance", "harvested", "relative_ctr"]
 
 
 class Impression(NamedTuple):
@@ -43,31 +43,64 @@ def relative_ctr(sessions: Sequence[Session]) -> dict[int, float]:
     return {k: value / ctr[1] for k, value in ctr.items()}
 
 
-def position_based_em(
-    sessions: Sequence[Session], *, n_iterations: int, start: float = 0.5
+def free_relevance(
+    sessions: Sequence[Session], *, n_iterations: int
 ) -> tuple[dict[int, float], dict[tuple[Any, Any], float]]:
-    """EM of the position-based model with one relevance per document: theta and gamma.
+    """Examination and one free relevance per document, by solving for each in turn.
 
-    The standard EM of Wang et al. (WSDM 2018), before they replace the table by a regression.
+    The maximum of the Poisson likelihood: clicks and their expectation agree at every position and
+    for every document. The highest examination is 1.
     """
     shown = list(impressions(sessions))
-    theta = {one.position: start for one in shown}
-    gamma = {one.document: start for one in shown}
+    theta = {one.position: 1.0 for one in shown}
+    relevance = {one.document: 1.0 for one in shown}
     for _ in range(n_iterations):
-        examined: dict[int, list[float]] = {k: [0.0, 0.0] for k in theta}
-        relevant: dict[tuple[Any, Any], list[float]] = {d: [0.0, 0.0] for d in gamma}
+        clicks: dict[Any, float] = defaultdict(float)
+        expected: dict[Any, float] = defaultdict(float)
         for one in shown:
-            t, g = theta[one.position], gamma[one.document]
-            # E-step: a click means examined and relevant; without one, either may be missing.
-            p_examined = 1.0 if one.clicked else t * (1 - g) / (1 - t * g)
-            p_relevant = 1.0 if one.clicked else g * (1 - t) / (1 - t * g)
-            for sums, p in (
-                (examined[one.position], p_examined),
-                (relevant[one.document], p_relevant),
-            ):
-                sums[0] += one.weight * p
-                sums[1] += one.weight
-        # M-step: the mean of the probabilities.
-        theta = {k: total / weight for k, (total, weight) in examined.items()}
-        gamma = {d: total / weight for d, (total, weight) in relevant.items()}
-    return theta, gamma
+            clicks[one.document] += one.weight * one.clicked
+            expected[one.document] += one.weight * theta[one.position]
+        relevance = {d: clicks[d] / expected[d] for d in relevance}
+        at: dict[int, list[float]] = {k: [0.0, 0.0] for k in theta}
+        for one in shown:
+            at[one.position][0] += one.weight * one.clicked
+            at[one.position][1] += one.weight * relevance[one.document]
+        theta = {k: clicked / chance for k, (clicked, chance) in at.items()}
+        highest = max(theta.values())
+        theta = {k: value / highest for k, value in theta.items()}
+    return theta, relevance
+
+
+def harvested(sessions: Sequence[Session]) -> dict[tuple[int, int], float]:
+    """C[k, l] of `unskew.bias.harvesting`: the weighted CTR at k of the documents also seen at l."""
+    shown: dict[Any, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    clicks: dict[Any, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for one in impressions(sessions):
+        shown[one.document][one.position] += one.weight
+        clicks[one.document][one.position] += one.weight * one.clicked
+    found: dict[tuple[int, int], float] = defaultdict(float)
+    for document, at in shown.items():
+        for k in at:
+            for other in at:
+                if k != other:
+                    weight = at[k] * at[other] / (at[k] + at[other])
+                    found[k, other] += weight * clicks[document][k] / at[k]
+    return dict(found)
+
+
+def balance_equations(
+    impressions: Sequence[Sequence[float]],
+    clicks: Sequence[Sequence[float]],
+    expected: Sequence[Sequence[float]],
+    theta: Sequence[float],
+) -> list[float]:
+    """The left sides of the equations of `unskew.bias.balance`, which theta makes 0."""
+    positions = range(len(theta))
+    left = [0.0 for _ in positions]
+    for n, c, r in zip(impressions, clicks, expected, strict=True):
+        total = sum(n[k] * theta[k] for k in positions)
+        for j in positions:
+            w = n[j] * theta[j] / total
+            for k in positions:
+                left[j] += (c[k] - theta[k] * r[k]) * ((k == j) - w)
+    return left

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unskew.bias.cells import shown_by_position
-from unskew.bias.estimator import EstimatorSettings
+from unskew.bias.estimator import EstimatorSettings, check_clicks
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -32,11 +32,14 @@ class RelativeCTR(EstimatorSettings):
     min_shown
         A position shown less often than this many times is not measured: it takes the bias of the
         position above and is among the ``borrowed_positions`` of the result.
+    monotone
+        Whether ``t_plus`` may not rise with the position: see `PositionBias.monotone`.
 
     """
 
     def fit(self, data: Impressions) -> PositionBias:
         """The relative CTR of this log."""
         self.check_shared()
+        check_clicks(data)
         at = shown_by_position(data, self.n_positions)
         return self.relative_bias(at.ctr, at)

@@ -1,0 +1,100 @@
+"""Balance: examination from documents that the ranker would have put at the same place.
+
+Let z be the position that a document's features predict. Among documents of one z, where a document
+stood tells nothing more about it, so that position and relevance are independent there (propensity
+stratification: Rosenbaum and Rubin, 1983). Documents are grouped into strata b of equal z, with
+
+    N[b, k], C[b, k]    impressions and clicks at position k
+    R[b, k]             impressions times predicted relevance
+    m[b, k]             N[b, k] / N[b]: how often stratum b stands at k
+    w[b, k]             m[b, k] theta[k] / sum over l of m[b, l] theta[l]: how often its clicks do
+
+and theta solves, at every position j,
+
+    sum over b, k of (C[b, k] - theta[k] R[b, k]) * (1[k = j] - w[b, j]) = 0
+
+which holds on average if the strata are right, whatever the relevance, and if the relevance is right,
+whatever the strata; small errors in both change it by their product only (Robinson, 1988; Chernozhukov
+and others, "Double/debiased machine learning", 2018).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.bias.cells import Cells
+from unskew.log.counts import sums
+
+__all__ = ["Strata", "balanced_examination", "strata_of"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# The most strata, and the clicks that each should have on average.
+MOST_STRATA, CLICKS_PER_STRATUM = 40, 50.0
+_MOST_ROUNDS, _TOLERANCE = 2_000, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """The tables N, C and R of the strata, each of shape (strata, positions)."""
+
+    impressions: FloatArray
+    clicks: FloatArray
+    expected: FloatArray
+
+    @classmethod
+    def of(cls, cells: Cells, stratum: IntArray, relevance: FloatArray) -> Strata:
+        """Those of documents with these strata and predicted relevances."""
+        k = cells.n_positions
+        shape = (int(stratum.max()) + 1, k)
+        key = stratum[cells.group] * k + cells.position
+        expected = cells.impressions * relevance[cells.group]
+        return cls(
+            *(
+                sums(key, value, shape[0] * k).reshape(shape)
+                for value in (cells.impressions, cells.clicks, expected)
+            )
+        )
+
+
+def strata_of(predicted: FloatArray, weight: FloatArray, n_strata: int) -> IntArray:
+    """Strata of equal weight along the predicted position; equal predictions stay together."""
+    order = np.argsort(predicted, kind="stable")
+    share = np.cumsum(weight[order]) - weight[order]
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = share * n_strata // max(float(weight.sum()), np.finfo(np.float64).tiny)
+    _, first, group = np.unique(predicted, return_index=True, return_inverse=True)
+    lowest = np.full(len(first), np.iinfo(np.int64).max)
+    np.minimum.at(lowest, group, number)
+    _, dense = np.unique(lowest[group], return_inverse=True)
+    return dense.astype(np.int64)
+
+
+def n_strata_for(clicks: float) -> int:
+    """How many strata a log with so many clicks is cut into."""
+    return int(np.clip(clicks / CLICKS_PER_STRATUM, 1, MOST_STRATA))
+
+
+def balanced_examination(strata: Strata) -> FloatArray:
+    """The theta that solves the equations, the highest 1; 0 where a position was never clicked."""
+    n, c, r = strata.impressions, strata.clicks, strata.expected
+    clicks, shown, expected = c.sum(axis=0), n.sum(axis=0), r.sum(axis=0)
+    theta: FloatArray = np.divide(clicks, shown, out=np.zeros_like(clicks), where=shown > 0)
+    theta /= theta.max()
+    for _ in range(_MOST_ROUNDS):
+        weight = n * theta
+        total = weight.sum(axis=1, keepdims=True)
+        w = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
+        above = clicks + (r @ theta) @ w
+        below = c.sum(axis=1) @ w + theta * expected
+        before = theta
+        ratio: FloatArray = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+        theta = theta * ratio
+        theta /= theta.max()
+        if np.abs(theta - before).max() < _TOLERANCE:
+            break
+    return theta
