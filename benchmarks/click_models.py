@@ -105,8 +105,8 @@ def ours(data: Impressions, masses: dict[str, FloatArray], model: str) -> Result
         times.append((time.perf_counter() - start, time.process_time() - processor))
     found = measure_log(fitted.likelihood.on(data, masses["test"]), fitted.relevance)
     note = f"{fitted.table.n_iterations} EM steps"
-    middle = np.median(times[1:], axis=0)
-    return Result(*middle.tolist(), found.log_likelihood, found.conditional_perplexity, note)
+    seconds, processor = np.median(times[1:], axis=0).tolist()
+    return Result(seconds, processor, found.log_likelihood, found.conditional_perplexity, note)
 
 
 def cold(data: Impressions, mass: FloatArray, model: str) -> float:
