@@ -5,6 +5,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 ARGS ?=
+# Processes that share the tests.
+JOBS ?= auto
 
 # What makes each benchmark small; one without a line here is small by itself.
 BENCHMARKS := $(sort $(basename $(notdir $(wildcard benchmarks/[a-z]*.py))))
@@ -30,7 +32,7 @@ demo: $(READY) ## Learn from simulated clicks and show what debiasing gains
 	$(BIN)/unskew demo $(ARGS)
 
 test: lint types ## Check style and types, then run every test and every code block of the docs
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 lint: $(READY) ## Check style and formatting
 	$(BIN)/ruff check .
