@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,7 @@ from unskew.simulate import (
 __all__ = [
     "ESTIMATED",
     "LISTS",
+    "Timed",
     "World",
     "world_of",
 ]
@@ -59,6 +61,13 @@ ESTIMATED = (ORACLE, *(name for name, method in METHODS.items() if method.held_b
 VALIDATION_STREAM, SHUFFLED_STREAM = 1_000_003, 2_000_003
 
 
+class Timed(NamedTuple):
+    """A bias and the seconds that its estimation took."""
+
+    bias: PositionBias
+    seconds: float
+
+
 class World:
     """One fold of the data, with clicks.
 
@@ -78,7 +87,7 @@ class World:
             **{SEVERITY[clicks.model]: clicks.severity},
         )
         self._sessions = max(1, round(clicks.share * sessions))
-        self._biases: dict[str, tuple[PositionBias, float]] = {}
+        self._biases: dict[str, Timed] = {}
 
     @cached_property
     def _policy(self) -> LoggingPolicy:
@@ -108,12 +117,12 @@ class World:
         log = self._sample(self.validation, lists, max(1, sessions), VALIDATION_STREAM)
         return read_log(log, features=features_table(self.validation), progress=False)
 
-    def bias(self, method: str) -> tuple[PositionBias, float]:
-        """What an estimator that runs before the training finds, once for all, and its seconds."""
+    def bias(self, method: str) -> Timed:
+        """What an estimator that runs before the training finds, once for all rankers."""
         if method not in self._biases:
             started = time.perf_counter()
             bias = self._estimate(method)
-            self._biases[method] = bias, time.perf_counter() - started
+            self._biases[method] = Timed(bias, time.perf_counter() - started)
         return self._biases[method]
 
     def _estimate(self, method: str) -> PositionBias:
