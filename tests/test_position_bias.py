@@ -133,3 +133,95 @@ def test_marks_must_be_positions():
     """A mark beyond the curve is refused."""
     with pytest.raises(UsageError, match="clipped_positions must lie between 1 and 3"):
         PositionBias(CURVE, CURVE, clipped_positions=(4,))
+
+
+BOUNDED = PositionBias(
+    CURVE, np.ones(3), interval_plus=[[1, 0.4, 0.1], [1, 0.6, 0.3]],
+    interval_minus=[[1, 1, 1], [1, 1, 1]], level=0.9,
+)  # fmt: skip
+
+
+def test_intervals_travel_with_a_bias():
+    """Through JSON bit for bit, and through cutting, clipping and smoothing like the curves."""
+    again = PositionBias.from_dict(json.loads(json.dumps(BOUNDED.to_dict())))
+    assert again.interval_plus.tolist() == BOUNDED.interval_plus.tolist()
+    assert again.level == 0.9
+    assert BOUNDED.resized(4).interval_plus[:, 3].tolist() == [0.1, 0.3]
+    assert BOUNDED.clipped(0.2).interval_plus[:, 2].tolist() == [0.2, 0.3]
+    smooth = BOUNDED.smoothed()
+    assert (smooth.interval_plus[0] <= smooth.t_plus).all()
+    assert (smooth.t_plus <= smooth.interval_plus[1]).all()
+    assert "interval_plus" not in PositionBias.none(2).to_dict()
+
+
+def test_intervals_are_drawn():
+    """Each number of a curve with intervals is followed by its two ends."""
+    lines = str(BOUNDED).splitlines()
+    assert lines[2].split()[:4] == ["2", "0.500", "[0.40,", "0.60]"]
+    assert lines[-1] == "brackets: 90% intervals"
+
+
+def test_a_position_never_clicked_is_drawn_as_a_dash():
+    """Whatever stands in for its bias is not shown as a measurement, and a note says why."""
+    drawn = str(PositionBias(np.ones(2), np.ones(2), never_clicked_positions=(2,))).splitlines()
+    assert drawn[2].split()[:2] == ["2", "–"]
+    assert (
+        drawn[-1] == "position 2: shown but never clicked, so that nothing measures the bias there"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"interval_plus": [[1, 0.5, 0.2]], "level": 0.9}, r"got shape \(1, 3\)"),
+        ({"interval_plus": [[1, 0.7, 0], [1, 0.6, 1]], "level": 0.9}, "position 2 has 0.7 and 0.6"),
+        ({"interval_plus": [[1, 0.5, 0], [1, 0.6, 1]]}, "level must lie between 0 and 1"),
+        ({"clipped_positions": "abc"}, "clipped_positions must be a list of positions"),
+    ],
+)
+def test_impossible_intervals_and_marks_are_refused(fields, message):
+    """The error names the field and the position."""
+    with pytest.raises(UsageError, match=message):
+        PositionBias(CURVE, CURVE, **fields)
+
+
+@pytest.mark.parametrize(
+    "curve", [["1", "0.5"], [[1.0], [1.0, 2.0]], [True, False], [None, 1.0], "abc"]
+)
+def test_what_is_no_list_of_numbers_is_refused(curve):
+    """Texts, ragged lists, truth values and nulls are not taken for numbers."""
+    with pytest.raises(UsageError, match="t_plus must be"):
+        PositionBias(curve, np.ones(2))
+
+
+def test_a_monotone_fit_pools_what_rises():
+    """1, 0.4, 0.8 with weights 1, 3, 1: the last two become their mean of 0.5."""
+    rising = PositionBias([1.0, 0.4, 0.8], np.ones(3))
+    assert rising.monotone([1, 3, 1]).t_plus == pytest.approx([1.0, 0.5, 0.5])
+    assert rising.monotone().t_plus == pytest.approx([1.0, 0.6, 0.6])
+    assert BOUNDED.monotone().equals(BOUNDED)
+    assert PositionBias([1.0, 2.0], np.ones(2)).monotone().t_plus.tolist() == [1.0, 1.0]
+    with pytest.raises(UsageError, match="weights must be 3 numbers"):
+        rising.monotone([1, 2])
+
+
+def test_the_monotone_fit_is_the_isotonic_regression():
+    """Held to scikit-learn's on random curves and weights."""
+    from sklearn.isotonic import IsotonicRegression
+
+    from unskew.position_bias import falling
+
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        curve, weight = rng.uniform(0.1, 1, 12), rng.uniform(0.1, 5, 12)
+        fitted = IsotonicRegression(increasing=False).fit(np.arange(12), curve, weight)
+        assert falling(curve, weight) == pytest.approx(fitted.predict(np.arange(12)))
+
+
+def test_a_monotone_fit_keeps_intervals_around_it():
+    """The ends are made monotone like the curve and stay on either side of it."""
+    curve = np.array([1.0, 0.4, 0.8, 0.2])
+    bias = PositionBias(curve, np.ones(4), interval_plus=[curve * 0.8, curve * 1.2], level=0.95)
+    found = bias.monotone()
+    assert (found.interval_plus[0] <= found.t_plus + 1e-12).all()
+    assert (found.t_plus <= found.interval_plus[1] + 1e-12).all()

@@ -48,12 +48,13 @@ def test_names_are_consistent():
         assert not set(method.learned_by) & set(method.held_by)
 
 
+@pytest.mark.filterwarnings("ignore:the features improve the log-likelihood")
 @pytest.mark.parametrize("name", ALONE)
 def test_declared_needs_are_true(name):
     """A method refuses a log without what it needs, and takes one that lacks the rest."""
     needs = METHODS[name].needs
     features = {"a": 1.0, "b": 2.0, "c": 3.0} if FEATURES in needs else None
-    sessions = [Shown("abc", (1, 2), 30), Shown("abc", (3, 1), 15)]
+    sessions = [Shown("abc", (1, 2), 30), Shown("abc", (3, 1), 15), Shown("acb", (1,), 9, "r")]
     if {MOVING_DOCUMENTS, SHUFFLED_LISTS} & set(needs):
         orders = ("abc", "acb", "bac", "bca", "cab", "cba")
         sessions = [s._replace(docs=order) for s in sessions for order in orders]

@@ -54,7 +54,9 @@ def test_warnings_become_notes():
     """A clipped position is told with the result and not as a warning."""
     data = log_of(Shown("abc", (1,), 20), Shown("abc", (2,), 10))
     (found,) = compare_estimators(data, methods=["relative-ctr"])
-    assert found.notes == ("position 3: held at a bound, the measured value lies beyond it",)
+    assert found.notes == (
+        "position 3: shown but never clicked, so that nothing measures the bias there",
+    )
     content = json.loads(json.dumps(found.to_dict()))
     assert content["bias"]["clipped_positions"] == [3]
     assert np.isfinite(content["seconds"])

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from unskew.bias.bootstrap import bootstrap_bias
+from unskew.bias.by_context import FEWEST_SESSIONS, contexts_of
+from unskew.bias.estimator import BiasEstimator
 from unskew.errors import UnskewError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
 from unskew.registry import METHODS, make_estimator
 
-__all__ = ["Outcome", "compare_estimators"]
+__all__ = ["Outcome", "compare_by_context", "compare_estimators"]
+
+CONSTANT_SCORES = (
+    "with all documents scored alike the curve repeats the CTR, more steeply: it weights the losses of "
+    "pairs and measures no examination; give the scores of a ranker"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,34 +61,75 @@ def compare_estimators(
     data: Impressions,
     *,
     methods: Sequence[str] | None = None,
+    n_resamples: int = 0,
+    level: float = 0.95,
     progress: bool = False,
     **options: Any,
 ) -> list[Outcome]:
     """Fit the named methods, by default all that can be estimated alone, to the same log.
 
-    Options, such as ``context=``, ``scores=`` and ``n_positions=``, go to every estimator that has
-    them. A method that does not fit the log says why instead of a result.
+    With ``n_resamples`` the curves have bootstrap intervals, except those of methods that train a
+    network. Options, such as ``context=``, ``scores=`` and ``n_positions=``, go to every estimator
+    that has them. A method that does not fit the log says why instead of a result.
     """
+    fit = partial(_bootstrapped, n_resamples=n_resamples, level=level) if n_resamples else _plain
     chosen = [m.name for m in METHODS.values() if m.home] if methods is None else list(methods)
     outcomes = []
     with progress_bar("estimating", len(chosen), show=progress) as advance:
         for name in chosen:
-            outcomes.append(_outcome(name, data, options))
+            outcomes.append(_outcome(name, data, fit, options))
             advance(1, name)
     return outcomes
 
 
-def _outcome(name: str, data: Impressions, options: dict[str, Any]) -> Outcome:
+def compare_by_context(
+    data: Impressions, *, fewest_sessions: int = FEWEST_SESSIONS, **options: Any
+) -> dict[Any, list[Outcome]]:
+    """`compare_estimators` on the sessions of each context, by the value of the context column.
+
+    A context seen in fewer sessions than ``fewest_sessions`` has no outcome but a reason.
+    """
+    found = {}
+    for value, part in contexts_of(data).items():
+        if part.n_sessions < fewest_sessions:
+            reason = f"seen in {part.n_sessions} session(s), and a curve needs {fewest_sessions}"
+            found[value] = [Outcome("any", 0.0, None, reason)]
+        else:
+            found[value] = compare_estimators(part, **options)
+    return found
+
+
+def _plain(name: str, estimator: BiasEstimator, data: Impressions) -> PositionBias:
+    return estimator.fit(data)
+
+
+def _bootstrapped(
+    name: str, estimator: BiasEstimator, data: Impressions, *, n_resamples: int, level: float
+) -> PositionBias:
+    if METHODS[name].extra is not None:
+        warnings.warn(f"no interval: {name} trains a network for every resample", stacklevel=2)
+        return estimator.fit(data)
+    return bootstrap_bias(estimator, data, n_resamples=n_resamples, level=level)
+
+
+def _outcome(
+    name: str,
+    data: Impressions,
+    fit: Callable[[str, BiasEstimator, Impressions], PositionBias],
+    options: dict[str, Any],
+) -> Outcome:
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            bias = make_estimator(name, **options).fit(data)
+            bias = fit(name, make_estimator(name, **options), data)
         except UnskewError as error:
             if name not in METHODS or METHODS[name].home is None:
                 raise
             return Outcome(name, time.perf_counter() - started, None, str(error))
     seconds = time.perf_counter() - started
     # A warning about marked positions is there as a note already.
-    warned = [str(one.message) for one in caught if not bias.clipped_positions]
+    warned = [str(one.message) for one in caught if "was clipped" not in str(one.message)]
+    if name == "pairwise" and options.get("scores") is None:
+        warned.append(CONSTANT_SCORES)
     return Outcome(name, seconds, bias, notes=(*warned, *bias.notes))

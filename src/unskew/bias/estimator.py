@@ -21,6 +21,7 @@ __all__ = [
     "BiasEstimator",
     "EstimatorSettings",
     "check_clicks",
+    "mark_never_clicked",
     "relative_curve",
     "warn_clipped",
 ]
@@ -93,6 +94,12 @@ class EstimatorSettings:
             never_clicked_positions=tuple(never.tolist()),
         )
         return marked.monotone(at.impressions) if self.monotone else marked
+
+
+def mark_never_clicked(bias: PositionBias, at: PositionCounts) -> PositionBias:
+    """The same bias, saying which of its positions were shown and never clicked."""
+    never = np.flatnonzero((at.impressions > 0) & (at.clicks == 0)) + 1
+    return replace(bias, never_clicked_positions=tuple(never[never <= len(bias)].tolist()))
 
 
 def check_clicks(data: Impressions) -> None:

@@ -35,9 +35,9 @@ FloatArray = npt.NDArray[np.float64]
 FRAGILE_SHARE, HIGHEST_SHARE = 0.9, 0.98
 # Fewer clicks a position than this on documents that moved measure next to nothing.
 FEWEST_MOVED_CLICKS = 10.0
-# A held-out log-likelihood that improves by less than this is no improvement: it is what two
-# parameters gain by chance.
-LEAST_GAIN = 2.0
+# Trees on features of pure noise lowered the held-out loss by up to 0.004 a click, by the choice of
+# their number alone; less than this a click is no improvement.
+LEAST_GAIN_PER_CLICK = 0.01
 
 
 @dataclass(frozen=True)
@@ -254,13 +254,13 @@ def check_overlap(share: float) -> None:
         warnings.warn(f"fragile: {overlap_sentence(share)}", stacklevel=4)
 
 
-def warn_no_gain(gain: float) -> None:
+def warn_no_gain(gain: float, clicks: float) -> None:
     """Warn if the features say nothing about the clicks of held-out queries."""
-    if gain < LEAST_GAIN:
+    if gain < LEAST_GAIN_PER_CLICK * clicks:
         warnings.warn(
-            f"the features improve the log-likelihood of held-out queries by {max(gain, 0.0):.2f}, "
-            "which is nothing: every document gets about the same relevance, and the curve merely "
-            "repeats the CTR",
+            f"the features improve the log-likelihood of held-out queries by {gain:.1f} for "
+            f"{clicks:,.0f} clicks, which is no more than chance: every document gets about "
+            "the same relevance, and the curve merely repeats the CTR",
             stacklevel=4,
         )
 

@@ -133,7 +133,7 @@ class RegressionEM(EstimatorSettings):
             RelevanceTask(cells), data.features, fold, trees,
             n_rounds=self.n_iterations, patience=self.patience,
         )  # fmt: skip
-        warn_no_gain(found.gain)
+        warn_no_gain(found.gain, clicks)
         shown = cells.per_group(cells.impressions)
         stratum = strata_of(places.score, shown, n_strata_for(clicks))
         return stratum, 1.0 / (1.0 + np.exp(-found.score))

@@ -8,11 +8,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from unskew.errors import StoreError, UsageError
 from unskew.position_bias import PositionBias
 from unskew.store import replace_file
 
-__all__ = ["BIAS_KIND", "load_bias", "save_bias"]
+__all__ = ["BIAS_KIND", "load_bias", "load_propensities", "save_bias"]
+
+FloatArray = npt.NDArray[np.float64]
 
 BIAS_KIND = "position-bias"
 VERSION = 1
@@ -41,7 +46,7 @@ def save_bias(
 
 
 def load_bias(path: str | os.PathLike[str]) -> PositionBias:
-    """The bias in a file that `save_bias` wrote, or in any JSON object with t_plus and t_minus."""
+    """The bias in a file that `save_bias` wrote, or in any JSON object with t_plus or propensity."""
     file = Path(path)
     content = _content(file)
     if content.get("kind", BIAS_KIND) != BIAS_KIND:
@@ -52,10 +57,26 @@ def load_bias(path: str | os.PathLike[str]) -> PositionBias:
             f"{file} was saved by a newer Unskew (format {version}; this one reads up to {VERSION}): "
             "upgrade with pip install -U unskew"
         )
+    if "t_plus" in content and "t_minus" not in content:
+        content = {**content, "t_minus": [1.0] * len(_listed(content["t_plus"]))}
     try:
+        if "propensity" in content and "t_plus" not in content:
+            return PositionBias.from_propensities(content["propensity"])
         return PositionBias.from_dict(content)
     except UsageError as error:
         raise StoreError(f"{file} is no position bias: {error}") from error
+
+
+def load_propensities(path: str | os.PathLike[str]) -> FloatArray:
+    """The propensities in a file: as they are under ``propensity``, else the ``t_plus`` of its bias."""
+    bias, content = load_bias(path), _content(Path(path))
+    if "t_plus" in content:
+        return bias.t_plus
+    return np.asarray(content["propensity"], dtype=np.float64)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _content(file: Path) -> Mapping[str, Any]:
@@ -72,6 +93,6 @@ def _content(file: Path) -> Mapping[str, Any]:
         ) from error
     if not isinstance(content, dict):
         raise StoreError(
-            f"{file} holds a {type(content).__name__}, not the t_plus and t_minus of a position bias"
+            f"{file} holds a {type(content).__name__}, not the t_plus or propensity of a position bias"
         )
     return content

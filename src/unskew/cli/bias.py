@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,12 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from unskew.cli.console import output, print_json, show
-from unskew.cli.reading import Log, LogInput, load_ranker
+from unskew.cli.reading import Log, LogInput, context_of, load_ranker
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
     from unskew.bias.comparison import Outcome
-    from unskew.log.impressions import Impressions
     from unskew.position_bias import PositionBias
 
 # Positions drawn before the rest is summed up in one line, and the width of a curve.
@@ -43,6 +43,26 @@ def run(
     n_positions: Annotated[
         int | None, typer.Option(help="Positions with a bias of their own (default all).", min=1)
     ] = None,
+    resamples: Annotated[
+        int, typer.Option(help="Resamples of the log for the intervals; 0 for none.", min=0)
+    ] = 100,
+    level: Annotated[float, typer.Option(help="How often intervals hold the truth.")] = 0.95,
+    monotone: Annotated[
+        bool, typer.Option("--monotone", help="Curves that never rise with the position.")
+    ] = False,
+    by_context: Annotated[
+        bool, typer.Option("--by-context", help="The curves of each context apart.")
+    ] = False,
+    bias: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A file of 'unskew bias -o' to show too (repeatable)."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the curve of the one --method as JSON."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     *,
     reading: LogInput,
@@ -52,66 +72,95 @@ def run(
     Methods that do not fit the log say why. Where relevance follows position, as it does behind a
     good ranker, methods disagree; those that see shuffled lists or documents that moved are right.
     """
-    from unskew.bias.comparison import compare_estimators
+    from unskew.bias.comparison import compare_by_context, compare_estimators
 
+    if out is not None and (len(method or []) != 1 or by_context):
+        raise UsageError("--out writes one curve: give one --method, and not --by-context")
     data = reading.impressions(log)
-    outcomes = compare_estimators(
-        data,
-        methods=method or None,
-        progress=not reading.quiet,
-        context=None if shuffled is None else _context(data, shuffled),
-        scores=None if model is None else load_ranker(model),
-        n_positions=n_positions,
-        n_jobs=reading.threads,
-    )
-    if as_json:
-        print_json({"methods": [one.to_dict() for one in outcomes]})
+    options: dict[str, Any] = {
+        "methods": method or None,
+        "n_resamples": resamples,
+        "level": level,
+        "progress": not reading.quiet,
+        "context": None if shuffled is None else context_of(data, shuffled, "--shuffled"),
+        "scores": None if model is None else load_ranker(model),
+        "n_positions": n_positions,
+        "n_jobs": reading.threads,
+        "monotone": monotone,
+    }
+    read = [_read(path) for path in bias or []]
+    if by_context:
+        parts = compare_by_context(data, **options)
     else:
-        _show(outcomes)
-    if all(one.bias is None for one in outcomes):
+        parts = {None: [*compare_estimators(data, **options), *read]}
+    _tell(parts, as_json=as_json)
+    found = [one for outcomes in parts.values() for one in outcomes]
+    if out is not None and found[0].bias is not None:
+        from unskew.bias.saved import save_bias
+
+        save_bias(out, found[0].bias, method=found[0].method, notes=found[0].notes)
+    if all(one.bias is None for one in found):
         raise typer.Exit(1)
 
 
-def _context(data: Impressions, value: str) -> Any:
-    """The context of that name: on the command line every value is text."""
-    for known in data.contexts.tolist():
-        if str(known) == value:
-            return known
-    shown = ", ".join(map(str, data.contexts[:8])) or "none; name its column with --context"
-    raise UsageError(f"--shuffled: the log has no context {value!r}. Its contexts: {shown}")
+def _read(path: Path) -> Outcome:
+    """A curve from a file, beside those of this log."""
+    from unskew.bias.comparison import Outcome
+    from unskew.bias.saved import load_bias
+
+    bias = load_bias(path)
+    return Outcome(path.name, 0.0, bias, notes=bias.notes)
+
+
+def _tell(parts: dict[Any, list[Outcome]], *, as_json: bool) -> None:
+    """The outcomes of the log, or of each of its contexts."""
+    content = {key: [one.to_dict() for one in outcomes] for key, outcomes in parts.items()}
+    if as_json and None in content:
+        print_json({"methods": content[None]})
+    elif as_json:
+        print_json({"contexts": {str(key): {"methods": one} for key, one in content.items()}})
+    else:
+        for key, outcomes in parts.items():
+            if key is not None:
+                show((f"context {key}", "bold"))
+            _show(outcomes)
 
 
 def _show(outcomes: list[Outcome]) -> None:
     columns: dict[str, list[float]] = {}
+    spans: dict[str, list[tuple[float, float]]] = {}
     for one in outcomes:
         if one.bias is not None:
-            columns |= _curves(one.method, one.bias)
+            columns |= _named(one.method, one.bias.drawn_curves(), one.bias)
+            spans |= _named(one.method, one.bias.spans(), one.bias)
     if columns:
-        show(("Position bias", "bold"), ", relative to position 1")
-        _draw(columns)
+        level = next((o.bias.level for o in outcomes if o.bias and o.bias.level), None)
+        covered = "" if level is None else f", with {level:.0%} intervals"
+        show(("Position bias", "bold"), f", relative to position 1{covered}")
+        _draw(columns, spans)
     output.print(_table(outcomes))
     for one in outcomes:
         for note in one.notes:
             show((f"{one.method}:", "yellow"), f" {note}")
 
 
-def _draw(columns: dict[str, list[float]]) -> None:
+def _draw(columns: dict[str, list[float]], spans: dict[str, list[tuple[float, float]]]) -> None:
     """The curves side by side, as many at a time as the terminal is wide."""
     from unskew.terminal import curves
 
     names = list(columns)
-    at_once = max(1, (output.width - len("position")) // (WIDTH + len("  0.000   ")))
+    wide = WIDTH + len("  0.000   ") + (len("[0.00, 0.00] ") if spans else 0)
+    at_once = max(1, (output.width - len("position")) // wide)
     for first in range(0, len(names), at_once):
         block = {name: columns[name] for name in names[first : first + at_once]}
-        show(curves(block, width=WIDTH, rows=SHOWN_POSITIONS) + "\n")
+        show(curves(block, spans=spans, width=WIDTH, rows=SHOWN_POSITIONS) + "\n")
 
 
-def _curves(method: str, bias: PositionBias) -> dict[str, list[float]]:
+def _named(method: str, curves: dict[str, Any], bias: PositionBias) -> dict[str, Any]:
     """The curves of a result that say something: t_minus only if it was estimated."""
-    curves = {method: bias.t_plus.tolist()}
-    if (bias.t_minus != 1.0).any():
-        curves[f"{method} t_minus"] = bias.t_minus.tolist()
-    return curves
+    if not (bias.t_minus != 1.0).any():
+        curves.pop("t_minus", None)
+    return {method if name == "t_plus" else f"{method} {name}": c for name, c in curves.items()}
 
 
 def _table(outcomes: list[Outcome]) -> Table:
@@ -123,7 +172,9 @@ def _table(outcomes: list[Outcome]) -> Table:
     table.add_column("what it is, or why it does not fit this log", overflow="fold")
     for one in outcomes:
         if one.bias is not None:
-            table.add_row(one.method, f"{one.seconds:.1f}", METHODS[one.method].summary)
+            known = METHODS.get(one.method)
+            what = "read from the file" if known is None else known.summary
+            table.add_row(one.method, f"{one.seconds:.1f}", what)
         else:
             reason = Text.assemble(("does not fit:", "red"), f" {one.reason or ''}")
             table.add_row(one.method, "–", reason)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from rich.table import Table
 
 from unskew.cli.console import output, print_json
 from unskew.cli.reading import DataInput, Wanted, load_ranker
-from unskew.errors import DataError, UsageError
+from unskew.errors import UsageError
 
 if TYPE_CHECKING:
     from unskew.evaluation.counterfactual import Estimate
@@ -61,7 +60,9 @@ def run(
     ] = None,
     bias: Annotated[
         Path | None,
-        typer.Option(help="With --log: JSON with 't_plus' or 'propensity'; else the model's own."),
+        typer.Option(
+            help="With --log: a file of 'unskew bias -o', or with 'propensity'; else the model's own."
+        ),
     ] = None,
     score: Annotated[
         list[str] | None, typer.Option(help="A feature column that is a ranker's score.")
@@ -122,14 +123,10 @@ def _scores(rankers: Mapping[str, Any], wanted: Wanted, features: Features) -> d
 
 def _bias(path: Path | None, rankers: Iterable[Any]) -> Any:
     """The bias of a file, or the one that the first model with any has learned."""
-    import numpy as np
-
     if path is not None:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        for key in ("t_plus", "propensity"):
-            if key in content:
-                return np.asarray(content[key], dtype=np.float64)
-        raise DataError(f"{path} has neither 't_plus' nor 'propensity'")
+        from unskew.bias.saved import load_propensities
+
+        return load_propensities(path)
     learned = (getattr(ranker, "position_bias_", None) for ranker in rankers)
     found = next((one for one in learned if one is not None), None)
     if found is None:

@@ -38,6 +38,7 @@ __all__ = [
     "TableName",
     "Wanted",
     "Weight",
+    "context_of",
     "is_saved",
     "load_ranker",
 ]
@@ -319,6 +320,15 @@ def is_saved(log: str) -> bool:
     from unskew.store import MANIFEST
 
     return (Path(log) / MANIFEST).is_file()
+
+
+def context_of(data: Impressions, value: str, option: str) -> Any:
+    """The context of that name: on the command line every value is text."""
+    for known in data.contexts.tolist():
+        if str(known) == value:
+            return known
+    shown = ", ".join(map(str, data.contexts[:8])) or "none; name its column with --context"
+    raise UsageError(f"{option}: the log has no context {value!r}. Its contexts: {shown}")
 
 
 def load_ranker(path: str) -> Any:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import show
-from unskew.cli.reading import DataInput, Log
+from unskew.cli.reading import DataInput, Log, context_of
+from unskew.errors import UsageError
 
 if TYPE_CHECKING:
     from unskew.log.impressions import Impressions
@@ -29,7 +30,9 @@ class Settings:
 
     debias: Annotated[
         str | None,
-        _setting("{methods} (default pairwise), none, or propensities such as 0.68,0.61,0.48."),
+        _setting(
+            "{methods} (default pairwise), none, a file of 'unskew bias -o', or 0.68,0.61,0.48."
+        ),
     ] = None
     p: Annotated[float | None, _setting("Regularisation of the bias (default 0.5).")] = None
     sigma: Annotated[float | None, _setting("Steepness of the loss (default 2).")] = None
@@ -83,6 +86,13 @@ def run(
     labels: Annotated[
         bool, typer.Option("--labels", help="LOG holds relevance labels, not clicks.")
     ] = False,
+    shuffled: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE", rich_help_panel=_RANKER,
+            help="Randomization on the sessions whose context is VALUE.",
+        ),
+    ] = None,
     assignments: Annotated[
         list[str] | None,
         typer.Option(
@@ -103,6 +113,8 @@ def run(
     chosen = {"ranker": ranker, **asdict(settings)}
     given = ranker_settings(read_config(config), chosen, assignments or [])
     name = given.pop("ranker", "lambdamart")
+    if shuffled is not None and (labels or given.get("debias", "randomization") != "randomization"):
+        raise UsageError("--shuffled goes with clicks and --debias randomization alone")
     made = make_ranker(name, n_jobs=reading.threads, verbose=int(not reading.quiet), **given)
     held_out = None if validation is None else reading.held_out(validation)
     options: dict[str, Any] = {"validation": held_out, "init_model": init_model}
@@ -112,10 +124,20 @@ def run(
         trained_on = "relevance labels"
     else:
         data = reading.impressions(log, strict=validation is None)
+        if shuffled is not None:
+            made.set_params(debias=_randomization(data, shuffled, given))
         made.fit(data, **options)
         trained_on = _described(data)
     made.save(out)
     _summary(made, trained_on, clock.perf_counter() - started, out)
+
+
+def _randomization(data: Impressions, shuffled: str, given: dict[str, Any]) -> Any:
+    """The estimator that looks at the sessions of one context."""
+    from unskew.bias.randomization import Randomization
+
+    context = context_of(data, shuffled, "--shuffled")
+    return Randomization(context=context, n_positions=given.get("n_positions"))
 
 
 def _described(data: Impressions) -> str:

@@ -67,18 +67,23 @@ def make_ranker(name: str, *, n_jobs: int | None, verbose: int, **settings: Any)
 
 
 def debias_of(value: Any) -> Any:
-    """The debias setting as text: a name, "none", or propensities separated by commas."""
+    """The debias setting as text: a name, "none", a file, or propensities with commas."""
     from unskew.registry import METHODS
 
     if not isinstance(value, str) or value in METHODS:
         return value
     if value in {"none", "None"}:
         return None
+    if value.endswith(".json") or Path(value).is_file():
+        from unskew.bias.saved import load_bias
+
+        return load_bias(value)
     try:
         return [float(part) for part in value.split(",")]
     except ValueError:
         raise UsageError(
-            f"--debias must be {', '.join(METHODS)}, none, or propensities such as 0.68,0.61,0.48: "
+            f"--debias must be {', '.join(METHODS)}, none, a file of 'unskew bias -o', or "
+            "propensities such as 0.68,0.61,0.48: "
             f"got {value!r}"
         ) from None
 

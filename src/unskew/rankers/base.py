@@ -16,7 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
-from unskew.bias.estimator import BiasEstimator
+from unskew.bias.cells import shown_by_position
+from unskew.bias.estimator import BiasEstimator, mark_never_clicked
 from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
@@ -233,6 +234,9 @@ class Ranker(BaseEstimator, ABC):
             )  # fmt: skip
         self._keep(training, rounds.model)
         self._keep_biases(training, rounds, before)
+        if found.learned is not None:
+            at = shown_by_position(data, n_positions)
+            self.position_bias_ = mark_never_clicked(self.position_bias_, at)
         return self
 
     def _earlier(self, init_model: Ranker | str | os.PathLike[str] | None) -> Self | None:

@@ -47,6 +47,7 @@ class DualLearning(EstimatorSettings):
         """The propensities of a log relative to position 1, as a bias of the clicked side."""
         self.check_shared()
         settings = {one.name: getattr(self, one.name) for one in fields(self)}
-        del settings["minimum"], settings["min_shown"]
+        for name in ("minimum", "min_shown", "monotone"):
+            del settings[name]
         ranker = NeuralRanker(debias="dual-learning", verbose=0, **settings).fit(data)
         return self.relative_bias(ranker.t_plus_, shown_by_position(data, self.n_positions))
