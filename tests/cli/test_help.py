@@ -17,7 +17,7 @@ from unskew.paper.profiles import PROFILES
 from unskew.registry import METHODS, RANKERS
 from unskew.trees.boosters import BOOSTERS
 
-READ_A_LOG = ("inspect", "compact", "bias", "train", "evaluate")
+READ_A_LOG = ("inspect", "compact", "bias", "clicks", "train", "evaluate")
 
 
 def parameters(command):
@@ -53,6 +53,7 @@ def test_quiet_means_the_same(command):
     [
         (("train",), [*METHODS, *RANKERS, *BOOSTERS]),
         (("bias",), METHODS),
+        (("clicks",), CLICK_MODELS),
         (("simulate",), [*CLICK_MODELS, "ranksvm, random, drifting, labels", "(pbm, ubm, trust)"]),
         (("paper", "table"), PROFILES),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,20 +25,38 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ClickModelOutcome:
-    """What one click model made of a log: held-out measures and its time, or why it does not fit."""
+    """What one click model made of a log: held-out measures and its time, or why it does not fit.
+
+    ``fitted`` saw the sessions that were not held out. ``warnings`` are what was said while it was
+    fitted.
+    """
 
     name: str
     seconds: float
     measures: ClickMeasures | None
     fitted: FittedClickModel | None = None
     reason: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before the result is used, in sentences."""
+        return self.warnings + (() if self.fitted is None else self.fitted.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         found: dict[str, Any] = {"model": self.name, "seconds": round(self.seconds, 3)}
         if self.measures is None or self.fitted is None:
             return found | {"reason": self.reason}
-        return found | self.measures.to_dict() | {"notes": list(self.fitted.notes)}
+        return found | self.measures.to_dict() | {"bias": self.bias, "notes": list(self.notes)}
+
+    @property
+    def bias(self) -> dict[str, Any] | None:
+        """The position bias as plain values; None where the log has no curve to tell."""
+        try:
+            return None if self.fitted is None else self.fitted.position_bias().to_dict()
+        except DataError:
+            return None
 
 
 def held_out_mass(
@@ -102,13 +121,16 @@ def _outcome(
     name: str, data: Impressions, kept: FloatArray, held_out: FloatArray, n_positions: int | None
 ) -> ClickModelOutcome:
     before = time.perf_counter()
-    try:
-        fitted = fit_click_model(data, name, n_positions=n_positions, mass=kept)
-    except UnskewError as error:
-        return ClickModelOutcome(name, time.perf_counter() - before, None, reason=str(error))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            fitted = fit_click_model(data, name, n_positions=n_positions, mass=kept)
+        except UnskewError as error:
+            return ClickModelOutcome(name, time.perf_counter() - before, None, reason=str(error))
     seconds = time.perf_counter() - before
     found = measure_log(fitted.likelihood.on(data, held_out), fitted.relevance)
-    return ClickModelOutcome(name, seconds, found, fitted)
+    said = tuple(str(one.message) for one in caught)
+    return ClickModelOutcome(name, seconds, found, fitted, warnings=said)
 
 
 def _rank(outcome: ClickModelOutcome) -> float:
