@@ -34,7 +34,7 @@ from unskew.rankers.saving import load, save
 from unskew.rankers.settings import Constraint, check_settings
 from unskew.rankers.training import Callback, Rounds, Training, train
 from unskew.rankers.validation import Validation, mean_ndcg, validation_of
-from unskew.registry import check_debias, ranker_name
+from unskew.registry import METHODS, check_debias, ranker_name
 
 __all__ = ["Ranker"]
 
@@ -196,7 +196,12 @@ class Ranker(BaseEstimator, ABC):
         """Learn from a log, or from pairs over its pages that do not come from clicks."""
         before = self._earlier(init_model)
         training, watch = self._prepare(data, pairs, debias, n_positions, validation, before)
-        return self._run(training, watch, callbacks, before)
+        self._run(training, watch, callbacks, before)
+        if isinstance(debias, str) and ranker_name(self) in METHODS[debias].learned_by:
+            # An update without a click to learn from leaves its position where it began, at 1.
+            at = shown_by_position(data, n_positions)
+            self.position_bias_ = mark_never_clicked(self.position_bias_, at)
+        return self
 
     def _prepare(
         self,
@@ -234,9 +239,6 @@ class Ranker(BaseEstimator, ABC):
             )  # fmt: skip
         self._keep(training, rounds.model)
         self._keep_biases(training, rounds, before)
-        if found.learned is not None:
-            at = shown_by_position(data, n_positions)
-            self.position_bias_ = mark_never_clicked(self.position_bias_, at)
         return self
 
     def _earlier(self, init_model: Ranker | str | os.PathLike[str] | None) -> Self | None:
