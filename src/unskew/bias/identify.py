@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from unskew.bias.cells import Cells
 from unskew.bias.crossfit import CrossFit, PositionTask, cross_fit, deal_queries
 from unskew.bias.shuffling import Shuffling, shuffling_of
+from unskew.clicks.fitting.movement import linked_states
 from unskew.errors import DataError
 from unskew.log.impressions import Impressions
 from unskew.trees.boosters import TreeSettings
@@ -188,12 +187,9 @@ def n_varying_features(data: Impressions) -> int:
 
 def unlinked_positions(cells: Cells, min_shown: float) -> tuple[int, ...]:
     """Positions, of those shown often enough, that no chain of documents links to the topmost."""
-    n = cells.n_groups + cells.n_positions
-    links = coo_array(
-        (np.ones(len(cells)), (cells.group, cells.n_groups + cells.position)), shape=(n, n)
+    at = linked_states(
+        cells.group, cells.position, n_documents=cells.n_groups, n_states=cells.n_positions
     )
-    _, part = connected_components(links, directed=False)
-    at = part[cells.n_groups :]
     often = cells.shown.often(min_shown)
     top = int(np.argmax(often))
     return tuple((np.flatnonzero(often & (at != at[top])) + 1).tolist())
