@@ -218,7 +218,8 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
 def replace_files(writers: Mapping[Path, Callable[[Path], object]]) -> None:
     """Put what each writer writes in its place, and nothing anywhere if one of them fails.
 
-    All are written under temporary names first and renamed in the order given.
+    All are written under temporary names first, in the order given, and then renamed from the last
+    to the first: whoever finds the first finds the others, too.
     """
     with ExitStack() as stack:
         written: list[tuple[Path, Path]] = []
@@ -229,7 +230,7 @@ def replace_files(writers: Mapping[Path, Callable[[Path], object]]) -> None:
             _write_file(temporary, write)
             stack.enter_context(claim(temporary))
             written.append((temporary, target))
-        for temporary, target in written:
+        for temporary, target in reversed(written):
             temporary.replace(target)
             _sync(target.parent)
 

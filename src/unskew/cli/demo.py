@@ -9,6 +9,7 @@ import typer
 
 from unskew.cli.console import errors, output, say, show
 from unskew.cli.reading import Quiet
+from unskew.cli.writing import Overwrite, check_outputs
 from unskew.store import replace_file
 
 if TYPE_CHECKING:
@@ -22,10 +23,13 @@ def run(
         "demo"
     ),
     seed: Annotated[int, typer.Option(help="Another seed, another world.", min=0)] = 1,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate clicks, train with and without debiasing, compare; takes about a minute."""
+    report = out / "report.html"
     out.mkdir(parents=True, exist_ok=True)
+    check_outputs({"--out": report}, [], overwrite=overwrite)
     if not quiet:
         say("loading …")
     from unskew.demo.page import demo_page
@@ -42,7 +46,6 @@ def run(
 
             story = tell(seed, say=report_step)
     show_story(story)
-    report = out / "report.html"
     replace_file(report, lambda file: file.write_text(demo_page(story), encoding="utf-8"))
     show(f"\nThe report: {report.resolve()}")
 
