@@ -70,7 +70,7 @@ def load(path: str | os.PathLike[str]) -> Impressions:
             check_sound(data)
             _check_counts(data, stored.meta)
         except (
-            pa.ArrowException, AttributeError, IndexError, KeyError, MemoryError, OverflowError,
+            pa.ArrowException, AttributeError, IndexError, KeyError, MemoryError, OSError, OverflowError,
             TypeError, ValueError,
         ) as error:  # fmt: skip
             raise StoreError(
