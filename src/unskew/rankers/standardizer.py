@@ -150,3 +150,6 @@ class Standardizer:
             raise ValueError("the standardizer names a category that is not there")
         if not (np.isfinite(self.mean).all() and (self.scale > 0).all()):
             raise ValueError("the standardizer's means must be finite and its scales above 0")
+        # Numbers of double precision around such a mean could not differ by such a scale.
+        if not (np.abs(self.mean) <= 2.0**53 * self.scale).all():
+            raise ValueError("the standardizer's scales are too small for its means")

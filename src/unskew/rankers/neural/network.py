@@ -60,7 +60,11 @@ def restored(file: Path, n_inputs: int, hidden: Sequence[int]) -> Any:
         raise ValueError(f"{file.name} must hold finite numbers of single precision")
     network = build(n_inputs, hidden, seed=0)
     network.load_state_dict(state)
-    return network.eval()
+    probe = torch.outer(torch.tensor([0.0, -5.0, 5.0]), torch.ones(n_inputs))
+    with torch.inference_mode():
+        if not network.eval()(probe).isfinite().all():
+            raise ValueError(f"{file.name} holds weights that give no finite score")
+    return network
 
 
 def _shapes(n_inputs: int, hidden: Sequence[int]) -> dict[str, tuple[int, ...]]:
