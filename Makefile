@@ -23,7 +23,7 @@ SMALL_latency := --queries 50 --trees 50
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint types bench docs clean
+.PHONY: help demo test fuzz lint types bench docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,12 @@ demo: $(READY) ## Learn from simulated clicks and show what debiasing gains
 
 test: lint types ## Check style and types, then run every test and every code block of the docs
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+CASES ?= 5000
+FUZZED := $(sort $(basename $(notdir $(shell grep -l 'KINDS = ' tests/fuzz/*.py))))
+
+fuzz: $(READY) ## Damage every kind of file that is read, CASES=5000 times each
+	@for kind in $(FUZZED); do PYTHONPATH=tests $(BIN)/python -m fuzz.$$kind $(CASES) || exit 1; done
 
 lint: $(READY) ## Check style and formatting
 	$(BIN)/ruff check .

@@ -24,7 +24,8 @@ LEAVES = {
     "mixing": set(),
     "progress": set(),
     "terminal": set(),
-    "store": {"errors"},
+    "claims": {"errors"},
+    "store": {"claims", "errors"},
     "position_bias": {"errors", "terminal"},
     "registry": {"errors"},
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,7 +16,16 @@ import pytest
 
 import unskew
 from unskew.errors import StoreError
-from unskew.store import MANIFEST, read_folder, read_kind, write_folder
+from unskew.store import (
+    MANIFEST,
+    manifest_text,
+    open_folder,
+    read_folder,
+    read_kind,
+    replace_file,
+    replace_files,
+    write_folder,
+)
 
 
 def write(folder: Path, text: str, kind: str = "note", version: int = 1) -> None:
@@ -103,7 +114,7 @@ def escaping_manifest(folder: Path) -> None:
     """Damage: a file outside the folder."""
     manifest = json.loads((folder / MANIFEST).read_text())
     manifest["files"]["a.txt"]["file"] = "../secret.txt"
-    (folder / MANIFEST).write_text(json.dumps(manifest))
+    (folder / MANIFEST).write_text(manifest_text(manifest))
 
 
 def truncated(folder: Path) -> None:
@@ -189,3 +200,198 @@ def test_an_old_name_of_the_same_kind(tmp_path):
         write_folder(tmp_path / "a", kind="new", version=2, meta={}, files={})
     write_folder(tmp_path / "a", kind="new", old_kinds=("old",), version=2, meta={"n": 2}, files={})
     assert read_folder(tmp_path / "a", kind="new", version=2).meta == {"n": 2}
+
+
+def test_file_names_never_change(tmp_path: Path) -> None:
+    """A folder that is saved again has the same files, and what others put there stays."""
+    write(tmp_path / "x", "one")
+    (tmp_path / "x" / "notes.md").write_text("mine")
+    write(tmp_path / "x", "two")
+    assert {p.name for p in (tmp_path / "x").iterdir()} == {"a.txt", "b.txt", "notes.md", MANIFEST}
+    assert (tmp_path / "x" / "a.txt").read_text() == "two"
+    assert (tmp_path / "x" / "notes.md").read_text() == "mine"
+
+
+def test_a_file_less(tmp_path: Path) -> None:
+    """A file that the new content does not have is removed, also one with a suffix of 0.1.0."""
+    write(tmp_path / "x", "one")
+    for name in ("a-0123abcd.txt", ".unskew.json-0123abcd"):
+        (tmp_path / "x" / name).write_text("left by 0.1.0")
+    files = {"b.txt": lambda file: file.write_text("two")}
+    write_folder(tmp_path / "x", kind="note", version=1, meta={"text": "two"}, files=files)
+    assert read(tmp_path / "x") == "two"
+    assert {p.name for p in (tmp_path / "x").iterdir()} == {"b.txt", MANIFEST}
+
+
+def old_manifest(folder: Path) -> None:
+    """Make a folder what 0.1.0 left when it saved a second time: a suffix, and no checksum."""
+    manifest = json.loads((folder / MANIFEST).read_text())
+    del manifest["manifest"], manifest["sha256"]
+    for name, entry in manifest["files"].items():
+        entry["file"] = f"{name[0]}-0123abcd.txt"
+        (folder / name).rename(folder / entry["file"])
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
+
+
+def test_a_folder_of_the_first_version(tmp_path: Path) -> None:
+    """Suffixed names without a checksum of the manifest load, and are replaced by plain names."""
+    write(tmp_path / "x", "one")
+    old_manifest(tmp_path / "x")
+    assert read(tmp_path / "x") == "one"
+    write(tmp_path / "x", "two")
+    assert read(tmp_path / "x") == "two"
+    assert {p.name for p in (tmp_path / "x").iterdir()} == {"a.txt", "b.txt", MANIFEST}
+
+
+def test_a_flipped_byte_anywhere(tmp_path: Path) -> None:
+    """Whatever byte of a folder is changed, to whatever else, is an error that names the file."""
+    write(tmp_path / "x", "text")
+    checked = 0
+    for file in (tmp_path / "x").iterdir():
+        right = file.read_bytes()
+        for place, byte in enumerate(right):
+            for other in {byte ^ 1, byte ^ 0x20, byte ^ 0xFF, 0x20, 0x09} - {byte}:
+                file.write_bytes(right[:place] + bytes([other]) + right[place + 1 :])
+                with pytest.raises(StoreError, match=re.escape(str(file))):
+                    read(tmp_path / "x")
+                checked += 1
+        file.write_bytes(right)
+    assert checked > 1_000
+    assert read(tmp_path / "x") == "text"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000 + "]" * 100_000,
+        '{"a":' * 100_000 + "1" + "}" * 100_000,
+        "[]",
+        "3",
+        '{"kind": "note", "version": 1, "files": []}',
+        '{"kind": "note", "version": 1, "files": {"a.txt": []}}',
+        '{"kind": "note", "version": 1, "files": {"a.txt": {"file": [], "bytes": 1, "sha256": ""}}}',
+        '{"kind": "note", "version": 1, "files": {"a": {"file": "..", "bytes": 1, "sha256": ""}}}',
+        '{"kind": "note", "version": "1", "files": {}}',
+        "1" * 10_000,
+        "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+    ],
+    ids=lambda text: text[:60],
+)
+def test_strange_manifests(text: str, tmp_path: Path) -> None:
+    """Lists where objects belong, a hundred thousand levels, numbers: an error, not a traceback."""
+    write(tmp_path / "x", "text")
+    (tmp_path / "x" / MANIFEST).write_text(text, encoding="latin-1")
+    with pytest.raises(StoreError, match=re.escape(str(tmp_path / "x" / MANIFEST))):
+        read(tmp_path / "x")
+    with pytest.raises(StoreError, match=re.escape(str(tmp_path / "x" / MANIFEST))):
+        unskew.load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("moved", range(4))
+def test_a_death_between_two_renames(moved: int, tmp_path: Path) -> None:
+    """New content that counts is read whole however many of its files have moved."""
+    folder = tmp_path / "x"
+    write(folder, "old")
+    write(tmp_path / "y", "new")
+    (tmp_path / "y").rename(folder / ".unskew-next")
+    for name in ("a.txt", "b.txt", MANIFEST)[:moved]:
+        (folder / ".unskew-next" / name).replace(folder / name)
+    folder.chmod(0o555)  # a reader that may not write
+    assert read(folder) == "new"
+    folder.chmod(0o755)
+    assert read(folder) == "new"
+    assert {p.name for p in folder.iterdir()} == {"a.txt", "b.txt", MANIFEST}
+
+
+def test_a_link_to_a_folder(tmp_path: Path) -> None:
+    """Saving through a link replaces what the link leads to."""
+    write(tmp_path / "x", "one")
+    (tmp_path / "link").symlink_to(tmp_path / "x")
+    write(tmp_path / "link", "two")
+    assert (tmp_path / "link").is_symlink()
+    assert read(tmp_path / "x") == "two"
+
+
+def test_an_empty_folder_and_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty folder is filled in place, the current one included."""
+    monkeypatch.chdir(tmp_path)
+    for text in ("one", "two"):
+        write(Path(), text)
+        assert read(tmp_path) == text
+
+
+def test_readers_hold_writers_off(tmp_path: Path) -> None:
+    """Files do not change while a folder is open, and a writer waits until it is closed."""
+    write(tmp_path / "x", "one")
+    writer = threading.Thread(target=write, args=(tmp_path / "x", "two"))
+    with open_folder(tmp_path / "x", kind="note", version=1) as stored:
+        writer.start()
+        time.sleep(0.2)
+        assert {file.read_text() for file in stored.files.values()} == {"one"}
+        assert writer.is_alive()
+    writer.join()
+    assert read(tmp_path / "x") == "two"
+
+
+def test_a_folder_that_stays_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer that waited in vain fails before it touches anything."""
+    monkeypatch.setattr("unskew.claims.PATIENCE", 0.05)
+    write(tmp_path / "x", "one")
+    with (
+        open_folder(tmp_path / "x", kind="note", version=1),
+        pytest.raises(StoreError, match="in use by another process"),
+    ):
+        write(tmp_path / "x", "two")
+    assert read(tmp_path / "x") == "one"
+    assert len(list((tmp_path / "x").iterdir())) == 3
+
+
+def test_abandoned_work_is_removed(tmp_path: Path) -> None:
+    """Temporary names without a living owner go when something is written beside them."""
+    for name in (".unskew-0123456789abcdef", ".unskew-fedcba9876543210"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "half").write_text("half")
+    (tmp_path / ".unskew-00000000ffffffff").write_text("half")
+    (tmp_path / ".unskew-notes").write_text("not ours")
+    replace_file(tmp_path / "a", lambda file: file.write_text("whole"))
+    assert {p.name for p in tmp_path.iterdir()} == {"a", ".unskew-notes"}
+
+
+def test_living_work_is_left_alone(tmp_path: Path) -> None:
+    """What another writer is at work on is not removed."""
+
+    def write_both(file: Path) -> None:
+        file.write_text("outer")
+        replace_file(tmp_path / "inner", lambda inner: inner.write_text("inner"))
+
+    replace_file(tmp_path / "outer", write_both)
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {
+        "outer": "outer",
+        "inner": "inner",
+    }
+
+
+def test_several_files_or_none(tmp_path: Path) -> None:
+    """If one of several files cannot be written, none of them appears."""
+    (tmp_path / "a").write_text("old")
+
+    def fail(file: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        replace_files({tmp_path / "a": lambda file: file.write_text("new"), tmp_path / "b": fail})
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a": "old"}
+
+
+def test_others_may_read(tmp_path: Path) -> None:
+    """A file has the rights that new files have here, whoever wrote it."""
+
+    def private(file: Path) -> None:
+        file.unlink()
+        os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+
+    write_folder(tmp_path / "x", kind="note", version=1, meta={}, files={"a": private})
+    (tmp_path / "plain").write_text("")
+    assert (tmp_path / "x" / "a").stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -1,10 +1,15 @@
 """Folders on disk that are always whole: the old content or the new one, whenever a process dies.
 
 A saved object is a folder of ordinary files and a manifest, ``unskew.json``, that names them with
-their sizes and checksums. A new folder is written under a hidden name beside its place and renamed.
-In an existing one, files are written first, under names no manifest mentions yet; replacing the
-manifest is the one atomic step that makes them count; what no manifest mentions any more is removed
-last. Loading reads data and never runs code.
+their sizes and checksums and ends with a checksum of its own. The names of the files never change.
+
+The new content is written whole under a hidden name. For a new folder one rename makes it count. In
+an existing folder it is renamed to ``.unskew-next``: from that moment on it is what the folder
+holds. Its files then take the places of the old ones, the manifest last. A process that dies on the
+way leaves ``.unskew-next`` there; the next reader or writer carries on. Writers wait for each other
+and for readers: the folder itself is the lock. Other files in the folder stay where they are.
+
+Loading reads data: it never runs code and never hands unchecked data to native code.
 """
 
 from __future__ import annotations
@@ -12,18 +17,50 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
+import re
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unskew.claims import (
+    PREFIX,
+    claim,
+    folder_lock,
+    remove_abandoned,
+    temporary_file,
+    temporary_folder,
+)
 from unskew.errors import StoreError
 
-__all__ = ["MANIFEST", "StoredFolder", "read_folder", "read_kind", "replace_file", "write_folder"]
+__all__ = [
+    "MANIFEST",
+    "StoredFolder",
+    "check_replaceable",
+    "manifest_text",
+    "open_folder",
+    "parse_json",
+    "read_folder",
+    "read_kind",
+    "replace_file",
+    "replace_files",
+    "write_folder",
+]
 
 MANIFEST = "unskew.json"
+_NEXT = f"{PREFIX}next"
+
+# The form of the manifest: 2 has a checksum. 0.1.0 wrote neither this number nor a checksum.
+_FORM = 2
+_OWN_KEYS = {"manifest", "kind", "version", "files", "sha256"}
+_SIGNED = re.compile(rb'(.*),\n  "sha256": "([0-9a-f]{64})"\n}\n', re.DOTALL)
+
+# Without locks a reader may meet a folder in the moment in which its files are replaced.
+_ATTEMPTS = 5
+_PAUSE = 0.05
 
 
 @dataclass(frozen=True)
@@ -32,6 +69,9 @@ class StoredFolder:
 
     meta: Mapping[str, Any]
     files: Mapping[str, Path]
+
+
+# Writing ----------------------------------------------------------------------------------------
 
 
 def write_folder(
@@ -48,72 +88,197 @@ def write_folder(
     An existing folder is replaced only if Unskew saved it and it holds the same ``kind``, by this
     name or one that earlier versions gave it.
     """
-    folder = Path(path)
-    manifest = {"kind": kind, "version": version, "files": {}, **meta}
-    if not _replaces(folder, kind, old_kinds):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        new = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
-        new.mkdir()
-        try:
-            _write(new, manifest, files, suffix="")
-            new.rename(folder)
-        except BaseException:
-            shutil.rmtree(new, ignore_errors=True)
-            raise
+    folder = Path(os.path.realpath(path))
+    check_replaceable(folder, kind, old_kinds)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(folder.parent)
+    with temporary_folder(folder if folder.is_dir() else folder.parent) as new:
+        _write(new, kind, version, meta, files)
+        if not _renamed(new, folder):
+            _replace_content(new, folder, kind, old_kinds)
         _sync(folder.parent)
-        return folder
-    _write(folder, manifest, files, suffix=f"-{secrets.token_hex(4)}")
-    return folder
+    return Path(path)
 
 
 def _write(
     folder: Path,
-    manifest: dict[str, Any],
+    kind: str,
+    version: int,
+    meta: Mapping[str, Any],
     files: Mapping[str, Callable[[Path], None]],
-    suffix: str,
 ) -> None:
-    """Write the files, then the manifest that describes them."""
-    replaced = _manifest(folder)["files"] if (folder / MANIFEST).is_file() else {}
+    entries: dict[str, dict[str, Any]] = {}
+    for name, write in files.items():
+        target = folder / name
+        _write_file(target, write)
+        entries[name] = {
+            "file": name,
+            "bytes": target.stat().st_size,
+            "sha256": _checksum(target),
+        }
+    text = manifest_text({"kind": kind, "version": version, "files": entries, **meta})
+    _write_file(folder / MANIFEST, lambda path: path.write_bytes(text.encode()))
+    _sync(folder)
+
+
+def _write_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file through to the disk; whoever writes it, others may read it as they may others."""
+    path.touch()
+    mode = path.stat().st_mode
+    write(path)
+    if path.stat().st_mode != mode:
+        path.chmod(mode & 0o777)
+    _sync(path)
+
+
+def _renamed(new: Path, folder: Path) -> bool:
+    """Whether the new folder took its name, because there was none of it yet."""
+    if folder.is_dir():
+        return False
     try:
-        for name, write in files.items():
-            target = folder / _suffixed(name, suffix)
-            write(target)
-            _sync(target)
-            manifest["files"][name] = {
-                "file": target.name,
-                "bytes": target.stat().st_size,
-                "sha256": _checksum(target),
-            }
-        text = json.dumps(manifest, indent=2) + "\n"
-        replace_file(folder / MANIFEST, lambda path: path.write_text(text, encoding="utf-8"))
-    finally:
-        _remove_orphans(folder, {*files, *replaced})
+        new.rename(folder)
+    except OSError:
+        if folder.is_dir():  # another process was faster
+            return False
+        raise
+    return True
 
 
-def _suffixed(name: str, suffix: str) -> str:
-    stem, dot, extension = name.partition(".")
-    return f"{stem}{suffix}{dot}{extension}"
+def _replace_content(new: Path, folder: Path, kind: str, old_kinds: Collection[str]) -> None:
+    with folder_lock(folder, exclusive=True):
+        _carry_on(folder)
+        check_replaceable(folder, kind, old_kinds)
+        new.rename(folder / _NEXT)
+        _sync(folder)
+        _carry_on(folder)
 
 
-def _remove_orphans(folder: Path, names: Iterable[str]) -> None:
-    """Remove our files that the manifest does not mention: an older save's, or a failed one's."""
-    if not (folder / MANIFEST).is_file():
+def _carry_on(folder: Path) -> None:
+    """Move the files of ``.unskew-next`` to their places, if a writer left it."""
+    new = folder / _NEXT
+    if not new.is_dir():
         return
-    mentioned = {entry["file"] for entry in _manifest(folder)["files"].values()}
-    any_token = "-" + "[0-9a-f]" * 8
-    for file in folder.glob(f".{MANIFEST}{any_token}"):
-        file.unlink(missing_ok=True)
-    for name in names:
-        for file in (folder / name, *folder.glob(_suffixed(name, any_token))):
-            if file.name not in mentioned:
-                file.unlink(missing_ok=True)
+    if (new / MANIFEST).is_file():
+        names = _file_names(_parsed(new / MANIFEST))
+        for name in names:
+            if (new / name).is_file():
+                (new / name).replace(folder / name)
+        _remove_replaced(folder, names)
+        (new / MANIFEST).replace(folder / MANIFEST)
+        _sync(folder)
+    shutil.rmtree(new, ignore_errors=True)
+
+
+def _remove_replaced(folder: Path, kept: set[str]) -> None:
+    """Remove the files of the old manifest that the new one does not mention.
+
+    0.1.0 put a suffix to the names of files that it saved anew.
+    """
+    old: set[str] = set()
+    with suppress(StoreError, FileNotFoundError):
+        entries = _parsed(folder / MANIFEST)["files"]
+        old = {*entries, *(entry["file"] for entry in entries.values())}
+    token = "-" + "[0-9a-f]" * 8
+    found: list[Path] = list(folder.glob(f".{MANIFEST}{token}"))
+    for name in {name for name in {*old, *kept} if _is_plain(name)}:
+        stem, dot, extension = name.partition(".")
+        found += [folder / name, *folder.glob(f"{stem}{token}{dot}{extension}")]
+    for file in found:
+        if file.name not in kept:
+            file.unlink(missing_ok=True)
+
+
+def check_replaceable(
+    path: str | os.PathLike[str], kind: str, old_kinds: Collection[str] = ()
+) -> None:
+    """Refuse a folder that was not saved by Unskew, or holds something else than ``kind``."""
+    folder = Path(path)
+    if not folder.exists() or (folder.is_dir() and not any(map(_is_foreign, folder.iterdir()))):
+        return
+    if not any((place / MANIFEST).is_file() for place in (folder, folder / _NEXT)):
+        raise StoreError(
+            f"{folder} exists and was not saved by Unskew: nothing was written; give a new path"
+        )
+    found = read_kind(folder)
+    if found not in {kind, *old_kinds}:
+        raise StoreError(
+            f"{folder} holds {found!r}, not {kind!r}: nothing was written; give a new path"
+        )
+
+
+def _is_foreign(file: Path) -> bool:
+    return not file.name.startswith(PREFIX) or file.name == _NEXT
+
+
+def replace_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Put what ``write`` writes in the place of a file, whole at every moment."""
+    replace_files({path: write})
+
+
+def replace_files(writers: Mapping[Path, Callable[[Path], object]]) -> None:
+    """Put what each writer writes in its place, and nothing anywhere if one of them fails.
+
+    All are written under temporary names first, in the order given, and then renamed from the last
+    to the first: whoever finds the first finds the others, too.
+    """
+    with ExitStack() as stack:
+        written: list[tuple[Path, Path]] = []
+        for path, write in writers.items():
+            target = Path(os.path.realpath(path))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary = stack.enter_context(temporary_file(target.parent))
+            _write_file(temporary, write)
+            stack.enter_context(claim(temporary))
+            written.append((temporary, target))
+        for temporary, target in reversed(written):
+            temporary.replace(target)
+            _sync(target.parent)
+
+
+# Reading ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_folder(
+    path: str | os.PathLike[str], *, kind: str, version: int, old_kinds: Collection[str] = ()
+) -> Iterator[StoredFolder]:
+    """A checked folder of the given kind, written by this version or an older one.
+
+    Nobody replaces its files while it is open.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        _manifest(folder)
+    if (folder / _NEXT).is_dir():
+        with suppress(OSError), folder_lock(folder, exclusive=True) as locked:
+            if locked:
+                _carry_on(folder)
+    with folder_lock(folder, exclusive=False) as locked:
+        for attempt in range(_ATTEMPTS):
+            try:
+                stored = _stored(folder, kind, version, old_kinds)
+                break
+            except (StoreError, FileNotFoundError):
+                if locked or attempt == _ATTEMPTS - 1:
+                    raise
+                time.sleep(_PAUSE)
+        yield stored
 
 
 def read_folder(
     path: str | os.PathLike[str], *, kind: str, version: int, old_kinds: Collection[str] = ()
 ) -> StoredFolder:
-    """Read a folder of the given kind, written by this version or an older one, and check it."""
-    folder = Path(path)
+    """What `open_folder` gives, for files that are not replaced meanwhile."""
+    with open_folder(path, kind=kind, version=version, old_kinds=old_kinds) as stored:
+        return stored
+
+
+def read_kind(path: str | os.PathLike[str]) -> str:
+    """What a saved folder holds, by name."""
+    return str(_manifest(Path(path))["kind"])
+
+
+def _stored(folder: Path, kind: str, version: int, old_kinds: Collection[str]) -> StoredFolder:
     manifest = _manifest(folder)
     if manifest["kind"] not in {kind, *old_kinds}:
         raise StoreError(f"{folder} holds {manifest['kind']!r}, but {kind!r} was asked for")
@@ -123,26 +288,31 @@ def read_folder(
             f"one reads up to {version}): upgrade with pip install -U unskew"
         )
     files = {name: _checked(folder, entry) for name, entry in manifest["files"].items()}
-    meta = {k: v for k, v in manifest.items() if k not in {"kind", "version", "files"}}
+    meta = {key: value for key, value in manifest.items() if key not in _OWN_KEYS}
     return StoredFolder(meta, files)
 
 
-def read_kind(path: str | os.PathLike[str]) -> str:
-    """What a saved folder holds, by name."""
-    return str(_manifest(Path(path))["kind"])
-
-
 def _manifest(folder: Path) -> dict[str, Any]:
+    """The manifest that counts."""
     if not folder.is_dir():
         what = "a file, not a folder" if folder.exists() else "not there"
         raise StoreError(f"{folder} is {what}: give the folder that save() wrote")
-    file = folder / MANIFEST
-    if not file.is_file():
-        raise StoreError(f"{folder} has no {MANIFEST}: it is not a folder that Unskew saved")
+    # In this order: the new manifest may move to its place in between.
+    for file in (folder / _NEXT / MANIFEST, folder / MANIFEST):
+        with suppress(FileNotFoundError):
+            return _parsed(file)
+    raise StoreError(f"{folder} has no {MANIFEST}: it is not a folder that Unskew saved")
+
+
+def _parsed(file: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+        raw = file.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
         raise StoreError(f"{file} cannot be read ({error}): restore the folder") from error
+    manifest = parse_json(raw, file)
+    _check_signature(manifest, raw, file)
     well_formed = (
         isinstance(manifest, dict)
         and isinstance(manifest.get("kind"), str)
@@ -155,61 +325,76 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
+def parse_json(raw: bytes, file: Path) -> Any:
+    """What the JSON of a saved file says; broken or endlessly nested text is a `StoreError`."""
+    try:
+        return json.loads(raw.decode("utf-8"))
+    except RecursionError:
+        raise StoreError(f"{file} cannot be read (nested too deeply): restore the folder") from None
+    except ValueError as error:
+        raise StoreError(f"{file} cannot be read ({error}): restore the folder") from error
+
+
+def manifest_text(manifest: Mapping[str, Any]) -> str:
+    """The manifest as it is written: its last entry is a checksum of the text before it."""
+    own = {"manifest", "sha256"}
+    content = {"manifest": _FORM, **{k: v for k, v in manifest.items() if k not in own}}
+    body = json.dumps(content, indent=2).removesuffix("\n}")
+    return f'{body},\n  "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'
+
+
+def _check_signature(manifest: Any, raw: bytes, file: Path) -> None:
+    signed = _SIGNED.fullmatch(raw)
+    if signed is None:
+        right = not isinstance(manifest, dict) or not {"manifest", "sha256"} & set(manifest)
+    else:
+        right = hashlib.sha256(signed[1]).hexdigest() == signed[2].decode()
+    if not right:
+        raise StoreError(f"{file} was changed after it was saved: restore the folder")
+
+
 def _well_formed(entry: Any) -> bool:
-    # A file name with a path in it would reach outside the folder.
     return (
         isinstance(entry, dict)
-        and isinstance(entry.get("file"), str)
-        and entry["file"] == Path(entry["file"]).name
+        and _is_plain(entry.get("file"))
         and isinstance(entry.get("bytes"), int)
         and isinstance(entry.get("sha256"), str)
     )
 
 
+def _is_plain(name: Any) -> bool:
+    """Whether a file of this name lies in the folder itself: one with a path reaches outside."""
+    if not isinstance(name, str) or not name or name.startswith(".") or name == MANIFEST:
+        return False
+    return not set(name) & {"/", "\\", "\0"} and name == Path(name).name
+
+
+def _file_names(manifest: Mapping[str, Any]) -> set[str]:
+    return {entry["file"] for entry in manifest["files"].values()}
+
+
 def _checked(folder: Path, entry: Mapping[str, Any]) -> Path:
-    file = folder / str(entry["file"])
+    """The file of an entry, in ``.unskew-next`` if it is there still."""
+    name = str(entry["file"])
+    waiting = folder / _NEXT / name
+    file = waiting if waiting.is_file() else folder / name
     if not file.is_file():
         raise StoreError(f"{file} is missing: the folder is incomplete, restore or save it again")
-    if file.stat().st_size != entry["bytes"]:
+    size = file.stat().st_size
+    if size != entry["bytes"]:
+        what = "truncated" if size < entry["bytes"] else "too long"
         raise StoreError(
-            f"{file} is truncated: {file.stat().st_size:,} bytes of {entry['bytes']:,}; restore the "
-            "folder or save it again"
+            f"{file} is {what}: {size:,} bytes of {entry['bytes']:,}; restore the folder or save it "
+            "again"
         )
     if _checksum(file) != entry["sha256"]:
         raise StoreError(f"{file} was changed after it was saved: restore the folder")
     return file
 
 
-def _replaces(folder: Path, kind: str, old_kinds: Collection[str]) -> bool:
-    """Whether a save replaces an earlier one of the same kind; refuses to touch anything else."""
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return False
-    if not (folder / MANIFEST).is_file():
-        raise StoreError(
-            f"{folder} exists and was not saved by Unskew: nothing was written; give a new path"
-        )
-    found = read_kind(folder)
-    if found not in {kind, *old_kinds}:
-        raise StoreError(
-            f"{folder} holds {found!r}, not {kind!r}: nothing was written; give a new path"
-        )
-    return True
-
-
-def replace_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Put what ``write`` writes in the place of a file, whole at every moment."""
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    try:
-        write(temporary)
-        _sync(temporary)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync(path.parent)
-
-
 def _sync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # Windows opens no folders
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

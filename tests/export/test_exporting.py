@@ -11,6 +11,7 @@ from exported_models import NAMES, trained
 from unskew.errors import StoreError, UsageError
 from unskew.export.exporting import check_export, export_model
 from unskew.registry import EXPORTS
+from unskew.store import manifest_text
 
 
 @pytest.mark.parametrize("to", [name for name in EXPORTS if name != "c"])
@@ -52,7 +53,7 @@ def test_a_wrong_export_is_noticed(tmp_path):
     manifest["files"]["model.json"] |= {
         "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(),
     }  # fmt: skip
-    (folder / "unskew.json").write_text(json.dumps(manifest))
+    (folder / "unskew.json").write_text(manifest_text(manifest))
     found = check_export(folder)
     assert not found.agrees
     assert found.difference > 1e-3
@@ -75,10 +76,12 @@ def test_nothing_else_is_replaced(tmp_path):
     """A folder that holds something else is left alone."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep")
-    with pytest.raises(StoreError, match="mine exists and is not an export: nothing was written"):
+    with pytest.raises(
+        StoreError, match="mine exists and was not saved by Unskew: nothing was written"
+    ):
         export_model(trained("lightgbm"), "solr", tmp_path / "mine")
     trained("lightgbm").save(tmp_path / "model")
-    with pytest.raises(StoreError, match="holds 'lambdamart', not an export"):
+    with pytest.raises(StoreError, match="holds 'lambdamart', not 'export'"):
         export_model(trained("lightgbm"), "solr", tmp_path / "model")
 
 
@@ -121,7 +124,7 @@ def test_an_export_of_a_newer_version(tmp_path):
     """An export that a newer Unskew wrote is refused with the way to upgrade."""
     folder = export_model(trained("lightgbm"), "vespa", tmp_path / "out")
     manifest = json.loads((folder / "unskew.json").read_text())
-    (folder / "unskew.json").write_text(json.dumps({**manifest, "version": 99}))
+    (folder / "unskew.json").write_text(manifest_text({**manifest, "version": 99}))
     with pytest.raises(StoreError, match=r"newer Unskew .format 99.*upgrade"):
         check_export(folder)
 

@@ -14,6 +14,7 @@ from rows import Row, as_table, logs
 
 import unskew
 from unskew import StoreError
+from unskew.store import manifest_text
 
 
 @settings(deadline=None, max_examples=25)
@@ -66,7 +67,7 @@ def test_a_folder_that_lies(tmp_path: Path) -> None:
     file = tmp_path / "log" / "unskew.json"
     manifest = json.loads(file.read_text())
     manifest["feature_names"] = ["x", "other"]
-    file.write_text(json.dumps(manifest))
+    file.write_text(manifest_text(manifest))
     with pytest.raises(StoreError, match="does not hold what its manifest says"):
         unskew.load(tmp_path / "log")
 

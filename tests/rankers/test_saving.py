@@ -14,6 +14,7 @@ from unskew.rankers.base import Ranker
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 from unskew.rankers.ranksvm.ranker import PropensityRankSVM
 from unskew.rankers.saving import load
+from unskew.store import manifest_text
 
 QUICK = {"n_estimators": 8, "verbose": 0, "n_jobs": 1, "random_state": 0, "min_data_in_leaf": 5}
 
@@ -75,7 +76,7 @@ def test_a_failed_save_leaves_the_old_model(log, tmp_path, monkeypatch):
 
 def _edit(folder, **changes):
     file = folder / "unskew.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    file.write_text(manifest_text({**json.loads(file.read_text()), **changes}))
 
 
 def test_broken_folders_are_refused(log, tmp_path):

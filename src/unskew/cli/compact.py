@@ -9,6 +9,7 @@ import typer
 
 from unskew.cli.console import show
 from unskew.cli.reading import Log, LogInput, is_saved
+from unskew.cli.writing import check_folder
 from unskew.errors import UsageError
 
 
@@ -24,6 +25,7 @@ def run(
     """
     if is_saved(log):
         raise UsageError(f"{log} is compact already")
+    check_folder("--out", out, [log, reading.features], "impressions")
     data = reading.impressions(log)
     data.save(out)
     show(f"{data}\nsaved to ", (str(out), "bold"))

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from unskew.cli.console import errors, output, say, show
 from unskew.cli.reading import Quiet
+from unskew.cli.writing import Overwrite, check_outputs
 from unskew.store import replace_file
 from unskew.terminal import bar
 
@@ -24,10 +25,13 @@ def run(
         "demo"
     ),
     seed: Annotated[int, typer.Option(help="Another seed, another world.", min=0)] = 1,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate clicks, train with and without debiasing, compare; takes about a minute."""
+    report = out / "report.html"
     out.mkdir(parents=True, exist_ok=True)
+    check_outputs({"--out": report}, [], overwrite=overwrite)
     if not quiet:
         say("loading …")
     from unskew.demo.page import demo_page
@@ -44,7 +48,6 @@ def run(
 
             story = tell(seed, say=report_step)
     show_story(story)
-    report = out / "report.html"
     replace_file(report, lambda file: file.write_text(demo_page(story), encoding="utf-8"))
     show(f"\nThe report: {report.resolve()}")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from unskew.cli.console import output
+from unskew.cli.writing import check_folder
 from unskew.registry import EXPORTS
 
 _FORMATS = ", ".join(EXPORTS)
@@ -56,6 +58,7 @@ def run(
         return
     if out is None:
         raise UsageError("--out is needed: the folder to write")
+    check_folder("--out", Path(out), [model], None)
     folder = export_model(load(model), to, out, version=version, name=name)
     output.print(f"exported to {folder}", highlight=False, soft_wrap=True)
     if check:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from unskew.cli import reading as o
 from unskew.cli.console import errors, output, print_json, show
-from unskew.cli.writing import check_table_path, write_table
+from unskew.cli.writing import Overwrite, check_outputs, check_table_path, write_table
 
 if TYPE_CHECKING:
     from unskew.evaluation.significance import Interval
@@ -39,11 +39,13 @@ def mix(
     doc: o.Doc = "doc",
     rank: Annotated[str | None, typer.Option(help="The column of ranks.")] = None,
     score: Annotated[str | None, typer.Option(help="Or the column of scores.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Mix two rankings into one table: query, position, doc, team and the credit of a click."""
     from unskew.online.rankings import mix_rankings
 
     check_table_path(out)
+    check_outputs({"--out": out}, [a, b], overwrite=overwrite)
     mixed = mix_rankings(
         a, b, method=method, length=length, seed=seed, query=query, doc=doc, rank=rank, score=score
     )

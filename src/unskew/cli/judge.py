@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import errors, output, show
-from unskew.cli.writing import check_table_path, write_table
+from unskew.cli.writing import Overwrite, check_outputs, check_table_path, write_table
 
 if TYPE_CHECKING:
     from unskew.online.judging.results import Results, SignTest
@@ -109,6 +109,7 @@ def results(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Write every judgement: Parquet or CSV."),
     ] = None,
+    overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Show who won: a verdict a query, a sign test with its interval, and the agreement."""
@@ -116,6 +117,7 @@ def results(
 
     if out is not None:
         check_table_path(out)
+        check_outputs({"--out": out}, [db], overwrite=overwrite)
     found = read_results(db)
     if out is not None:
         write_table(found.to_arrow(), out)

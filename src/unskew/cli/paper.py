@@ -14,6 +14,7 @@ from unskew.cli.choices import Command
 from unskew.cli.console import errors, output, say, show
 from unskew.cli.groups import spell_out
 from unskew.cli.reading import Quiet
+from unskew.cli.writing import check_outputs
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,11 +98,19 @@ def render_only(out: Out = Path("paper")) -> None:
 def _experiments(names: Sequence[str], options: StudyOptions) -> None:
     """Run what has no result yet, then draw."""
     say("loading …")
+    from unskew.datasets.opening import GENERATED
     from unskew.paper.experiments import runs_of
-    from unskew.paper.rendering import render
+    from unskew.paper.rendering import MARKDOWN, REPORT, render
     from unskew.paper.running import missing_runs, run_all
+    from unskew.paper.runs import FILE
 
-    study, out = _study(options), options.out
+    out = options.out
+    check_outputs(
+        {f"--out, {name}": out / name for name in (FILE, MARKDOWN, REPORT)},
+        [None if options.data == GENERATED else options.data],
+        overwrite=(out / FILE).exists(),
+    )
+    study = _study(options)
     runs = runs_of(study, names)
     todo = len(missing_runs(study, runs, out))
     say(f"{study.source.name}: {len(runs):,} runs, {len(runs) - todo:,} of them are done already")

@@ -9,7 +9,7 @@ import typer
 
 from unskew.cli.console import show
 from unskew.cli.reading import CandidateInput, load_ranker
-from unskew.cli.writing import check_table_path, write_table
+from unskew.cli.writing import Overwrite, check_outputs, check_table_path, write_table
 from unskew.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def run(
     top: Annotated[
         int | None, typer.Option(help="Only the best so many of a query.", show_default=False)
     ] = None,
+    overwrite: Overwrite = False,
     *,
     reading: CandidateInput,
 ) -> None:
@@ -42,6 +43,7 @@ def run(
     if top is not None and top < 1:
         raise UsageError(f"--top must be 1 or higher, got {top}")
     check_table_path(out)
+    check_outputs({"--out": out}, [model, candidates], overwrite=overwrite)
     ranker = load_ranker(model)
     ids, features = reading.candidates(candidates, ranker)
     ranked = _ranked(ranker, ids, features, top)

@@ -14,12 +14,11 @@ import typer
 from unskew.cli.console import show
 from unskew.cli.reading import Quiet
 from unskew.cli.train_settings import assignment
+from unskew.cli.writing import Overwrite, check_outputs, marked
 from unskew.errors import UsageError
-from unskew.store import replace_file
+from unskew.store import replace_files
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from unskew.datasets import Dataset
     from unskew.log.labelled import LabelledData
     from unskew.simulate import ClickModel, LoggingPolicy, Propensities
@@ -95,6 +94,7 @@ def run(
     labels: Annotated[
         Path | None, typer.Option(help="Also write the labelled test documents here (Parquet).")
     ] = None,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     *,
     parameters: ClickParameters,
@@ -104,8 +104,12 @@ def run(
     Beside the log stand the features of its documents (NAME.features.parquet) and the true
     examination of each position (NAME.propensities.json).
     """
+    written = _places(out, labels)
+    check_outputs(
+        {f"{option} ({what})": path for what, (option, path) in written.items()}, [data],
+        overwrite=overwrite,
+    )  # fmt: skip
     found, labelled = _labelled(data, part, dataset, fold, queries, seed)
-    from unskew.datasets.tables import labels_table
     from unskew.simulate import click_model, sample_to_parquet
 
     given = {name: value for name, value in asdict(parameters).items() if value is not None}
@@ -118,17 +122,16 @@ def run(
         labelled, policy, explore, share=share, length=length or None, seed=seed
     )
     chosen = click_model(model, **given)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    sample_to_parquet(
-        out, labelled, model=chosen, policy=logging_policy, sessions=sessions, seed=seed,
-        progress=not quiet,
-    )  # fmt: skip
-    written = {"log": out, **_write_beside(out, labelled, chosen)}
-    if labels is not None:
-        _write_parquet(labels_table(found.test), labels)
-        written["test labels"] = labels
+
+    def write_log(file: Path) -> None:
+        sample_to_parquet(
+            file, labelled, model=chosen, policy=logging_policy, sessions=sessions, seed=seed,
+            progress=not quiet,
+        )  # fmt: skip
+
+    _write({what: path for what, (_, path) in written.items()}, write_log, found, labelled, chosen)
     show(f"{sessions:,} sessions on {labelled.n_queries:,} queries, {chosen.meaning}")
-    for what, path in written.items():
+    for what, (_, path) in written.items():
         show(f"  {what:<18}{path}")
 
 
@@ -150,27 +153,47 @@ def _labelled(
     return found, data
 
 
-def _write_parquet(table: pa.Table, path: Path) -> None:
+def _places(log: Path, labels: Path | None) -> dict[str, tuple[str, Path]]:
+    """What is written, by which option, and where: the log and what belongs to it."""
+    places = {
+        "log": ("--out", log),
+        "features": ("--out", log.with_name(f"{log.stem}.features.parquet")),
+        "true propensities": ("--out", log.with_name(f"{log.stem}.propensities.json")),
+    }
+    return places if labels is None else {**places, "test labels": ("--labels", labels)}
+
+
+def _write(
+    places: dict[str, Path],
+    write_log: Callable[[Path], None],
+    found: Dataset,
+    data: LabelledData,
+    model: ClickModel,
+) -> None:
+    """Write everything, or nothing if the disk is full: a log never stands without its features."""
     import pyarrow.parquet as pq
 
-    replace_file(path, lambda file: pq.write_table(table, file))
-
-
-def _write_beside(log: Path, data: LabelledData, model: ClickModel) -> dict[str, Path]:
-    """Write what belongs to a log: the features and the true propensities."""
-    from unskew.datasets.tables import features_table
+    from unskew.datasets.tables import features_table, labels_table
     from unskew.simulate import true_propensities
 
-    features = log.with_name(f"{log.stem}.features.parquet")
-    _write_parquet(features_table(data), features)
-    propensities = log.with_name(f"{log.stem}.propensities.json")
-    content = _json(model, true_propensities(log))
-    replace_file(propensities, lambda file: file.write_text(content, encoding="utf-8"))
-    return {"features": features, "true propensities": propensities}
+    truth: list[Propensities] = []
+
+    def write_log_first(file: Path) -> None:
+        write_log(file)
+        truth.append(true_propensities(file))
+
+    writers: dict[str, Callable[[Path], object]] = {
+        "log": write_log_first,
+        "features": lambda file: pq.write_table(marked(features_table(data)), file),
+        "true propensities": lambda file: file.write_text(_json(model, truth[0]), encoding="utf-8"),
+        "test labels": lambda file: pq.write_table(marked(labels_table(found.test)), file),
+    }
+    replace_files({path: writers[what] for what, path in places.items()})
 
 
 def _json(model: ClickModel, truth: Propensities) -> str:
     content = {
+        "written_by": "unskew",
         "model": model.name,
         "parameters": model.describe(),
         "propensity": truth.mean.tolist(),

@@ -11,6 +11,7 @@ import typer
 
 from unskew.cli.console import show
 from unskew.cli.reading import DataInput, Log, context_of
+from unskew.cli.writing import check_folder
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def run(
     The summary at the end draws the position bias that was learned with it.
     """
     from unskew.cli.train_settings import make_ranker, ranker_settings, read_config
+    from unskew.registry import RANKERS
 
     chosen = {"ranker": ranker, **asdict(settings)}
     given = ranker_settings(read_config(config), chosen, assignments or [])
@@ -116,6 +118,8 @@ def run(
     if shuffled is not None and (labels or given.get("debias", "randomization") != "randomization"):
         raise UsageError("--shuffled goes with clicks and --debias randomization alone")
     made = make_ranker(name, n_jobs=reading.threads, verbose=int(not reading.quiet), **given)
+    inputs = [log, reading.features, config, validation, init_model]
+    check_folder("--out", out, inputs, name, RANKERS[name].old_kinds)
     held_out = None if validation is None else reading.held_out(validation)
     options: dict[str, Any] = {"validation": held_out, "init_model": init_model}
     started = clock.perf_counter()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import secrets
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew.errors import StoreError, UsageError
+from unskew.errors import UsageError
 from unskew.export.format import SAMPLES, Exportable, as_json, from_json
 from unskew.export.samples import from_samples, sample_rows, standardized_rows, to_samples
 from unskew.export.trees import Forest, forest_of
 from unskew.registry import EXPORTS, ExportEntry, ranker_name
-from unskew.store import MANIFEST, read_folder, read_kind, write_folder
+from unskew.store import check_replaceable, read_folder, write_folder
 
 __all__ = ["KIND", "TOLERANCE", "Parity", "check_export", "export_model"]
 
@@ -78,7 +76,7 @@ def export_model(
     """
     entry = _entry(to)
     model = _exportable(ranker, entry, version, name or Path(path).name)
-    _check_replaceable(Path(path))
+    check_replaceable(path, KIND)
     contents = dict(entry.load().files(model))
     rows = _sampled(model)
     samples = to_samples(model.names, rows, ranker._predict(rows))
@@ -89,7 +87,8 @@ def export_model(
         "name": model.name,
         "ranker": type(ranker).__name__,
     }
-    return _write(Path(path), meta, contents)
+    files = {name: _writer(content) for name, content in contents.items()}
+    return write_folder(path, kind=KIND, version=_VERSION, meta=meta, files=files)
 
 
 def check_export(path: str | os.PathLike[str]) -> Parity:
@@ -181,39 +180,6 @@ def _numbers(version: str) -> tuple[int, ...] | None:
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         return None
     return tuple(int(part) for part in version.split("."))
-
-
-def _check_replaceable(folder: Path) -> None:
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if not (folder / MANIFEST).is_file():
-        raise StoreError(
-            f"{folder} exists and is not an export: nothing was written; give a new path"
-        )
-    if read_kind(folder) != KIND:
-        raise StoreError(
-            f"{folder} holds {read_kind(folder)!r}, not an export: nothing was written; give a new "
-            "path"
-        )
-
-
-def _write(folder: Path, meta: Mapping[str, Any], contents: Mapping[str, bytes]) -> Path:
-    writers = {name: _writer(content) for name, content in contents.items()}
-    if not (folder / MANIFEST).is_file():
-        return write_folder(folder, kind=KIND, version=_VERSION, meta=meta, files=writers)
-    # Names that other programs know stay as they are: each file takes the place of its
-    # predecessor, the manifest with its checksums last.
-    new = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
-    try:
-        write_folder(new, kind=KIND, version=_VERSION, meta=meta, files=writers)
-        old = {entry["file"] for entry in from_json(folder / MANIFEST)["files"].values()}
-        for name in (*contents, MANIFEST):
-            (new / name).replace(folder / name)
-        for name in old - set(contents):
-            (folder / name).unlink(missing_ok=True)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-    return folder
 
 
 def _writer(content: bytes) -> Callable[[Path], None]:

@@ -9,6 +9,7 @@ patterns.parquet    page, context, weight, clicked (positions), grade, sessions
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ import pyarrow.parquet as pq
 from unskew.errors import StoreError
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
-from unskew.store import read_folder, write_folder
+from unskew.log.soundness import check_sound
+from unskew.store import StoredFolder, open_folder, write_folder
 
 __all__ = ["KIND", "load", "save_impressions"]
 
@@ -62,19 +64,41 @@ def save_impressions(data: Impressions, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Impressions:
     """Read a folder that `Impressions.save` wrote."""
-    stored = read_folder(path, kind=KIND, version=VERSION)
-    try:
-        tables = {name: pq.read_table(file) for name, file in stored.files.items()}
-        queries, documents = _documents(tables["documents.parquet"], _features(tables, stored.meta))
-        pages = _pages(tables["pages.parquet"], documents)
-        contexts = np.array(stored.meta["contexts"])
-        contexts = contexts if contexts.dtype.kind in "iu" else contexts.astype(object)
-        patterns = _patterns(tables["patterns.parquet"], pages, contexts)
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{Path(path)} does not hold what its manifest says: {error}") from error
+    with open_folder(path, kind=KIND, version=VERSION) as stored:
+        try:
+            data = _loaded(stored)
+            check_sound(data)
+            _check_counts(data, stored.meta)
+        except (
+            pa.ArrowException, AttributeError, IndexError, KeyError, MemoryError, OSError, OverflowError,
+            TypeError, ValueError,
+        ) as error:  # fmt: skip
+            raise StoreError(
+                f"{Path(path)} does not hold what its manifest says: {error}"
+            ) from error
+    return data
+
+
+def _loaded(stored: StoredFolder) -> Impressions:
+    tables = {name: pq.read_table(file) for name, file in stored.files.items()}
+    queries, documents = _documents(tables["documents.parquet"], _features(tables, stored.meta))
+    pages = _pages(tables["pages.parquet"], documents)
+    contexts = np.array(stored.meta["contexts"])
+    contexts = contexts if contexts.dtype.kind in "iu" else contexts.astype(object)
+    patterns = _patterns(tables["patterns.parquet"], pages, contexts)
     if not len(contexts):
         contexts = np.empty(0, dtype=np.int64)
     return Impressions(queries, contexts, documents, pages, patterns)
+
+
+def _check_counts(data: Impressions, meta: Mapping[str, Any]) -> None:
+    counts = {
+        "sessions": data.n_sessions, "queries": data.n_queries, "documents": data.n_documents,
+        "pages": data.n_pages, "patterns": data.n_patterns, "clicks": data.n_clicks,
+    }  # fmt: skip
+    for name, count in counts.items():
+        if meta[name] != count:
+            raise ValueError(f"there are {count:,} {name}, and the manifest says {meta[name]!r}")
 
 
 def _documents_table(data: Impressions) -> pa.Table:
@@ -134,6 +158,11 @@ def _pages_table(data: Impressions) -> pa.Table:
 
 def _pages(table: pa.Table, documents: Documents) -> Pages:
     page, document = _column(table, "page"), _column(table, "document")
+    step = np.diff(page, prepend=-1)
+    if page.dtype.kind not in "iu" or not ((step == 0) | (step == 1)).all() or page[:1].any():
+        raise ValueError("pages are not numbered in order")
+    if len(document) and not 0 <= document.min() <= document.max() < len(documents):
+        raise ValueError("a page shows a document that is not there")
     offsets = np.concatenate(([0], np.cumsum(np.bincount(page)))).astype(np.int64)
     query = documents.query[document[offsets[:-1]]]
     return Pages(query, offsets, document, _column(table, "position"))
@@ -161,6 +190,10 @@ def _patterns(table: pa.Table, pages: Pages, contexts: npt.NDArray[Any]) -> Patt
     clicked = table.column("clicked").combine_chunks()
     offsets = np.asarray(clicked.offsets, dtype=np.int64)
     page = _column(table, "page")
+    if page.dtype.kind not in "iu" or (
+        len(page) and not 0 <= page.min() <= page.max() < len(pages)
+    ):
+        raise ValueError("a pattern names a page that is not there")
     code = {key: number for number, key in enumerate(contexts.tolist())} | {None: -1}
     context = np.array([code[c] for c in table.column("context").to_pylist()], dtype=np.int32)
     return Patterns(
@@ -181,7 +214,10 @@ def _slots(
     # Page and position together ascend over all pages, so one search finds every slot.
     entry_page = np.repeat(np.arange(len(pages), dtype=np.int64), np.diff(pages.offsets))
     entries = entry_page << 32 | pages.position
-    at = np.searchsorted(entries, page.astype(np.int64) << 32 | position)
+    clicked = page.astype(np.int64) << 32 | position
+    at = np.searchsorted(entries, clicked)
+    if not (at < len(entries)).all() or (entries[at] != clicked).any():
+        raise ValueError("a position was clicked that its page does not have")
     return (at - pages.offsets[page]).astype(np.int32)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import astuple, replace
 from importlib.util import find_spec
 from itertools import chain, groupby
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 
 from unskew.errors import MissingDependencyError, UsageError
@@ -164,10 +165,19 @@ def _start_worker(threads: int) -> None:
     import numba
     from threadpoolctl import threadpool_limits
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     # Ctrl-C must end a worker, not its training: a ranker would keep what it has so far.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
     threadpool_limits(threads)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it ends, however that happens."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _perform_all(study: Study, runs: list[Run]) -> list[Result]:

@@ -14,17 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from unskew.errors import StoreError, UsageError
 from unskew.position_bias import PositionBias
 from unskew.rankers.bias_history import BiasHistory
-from unskew.registry import RANKERS, ranker_name, ranker_of_folder
-from unskew.store import read_folder, read_kind, write_folder
+from unskew.rankers.settings import check_settings
+from unskew.registry import RANKERS, check_debias, ranker_name, ranker_of_folder
+from unskew.store import StoredFolder, open_folder, parse_json, read_kind, write_folder
 
 if TYPE_CHECKING:
     from unskew.rankers.base import Ranker
 
-__all__ = ["load", "read_json", "save", "write_json"]
+__all__ = ["load", "numbers", "read_json", "save", "texts", "write_json"]
 
 # 1: as saved by 0.1.0, where each ranker had a format of its own; 2: one for all.
 _VERSION = 2
@@ -58,26 +60,80 @@ def load(path: str | os.PathLike[str]) -> Ranker:
     entry = ranker_of_folder(kind)
     if entry is None:
         raise StoreError(f"{os.fspath(path)} holds {kind!r}, which is not a ranker")
-    stored = read_folder(path, kind=entry.name, old_kinds=entry.old_kinds, version=_VERSION)
+    with open_folder(path, kind=entry.name, old_kinds=entry.old_kinds, version=_VERSION) as stored:
+        try:
+            return _restored(entry.load(), stored)
+        except (
+            AttributeError, KeyError, TypeError, RuntimeError, ValueError, OverflowError
+        ) as error:  # fmt: skip
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(
+                f"{path} does not describe a ranker ({error}): save it again"
+            ) from error
+
+
+def _restored(kind: Any, stored: StoredFolder) -> Ranker:
     meta = stored.meta
-    try:
-        ranker: Ranker = entry.load()(**_params(meta))
-        history = read_json(stored.files[_HISTORY])
-        ranker.bias_history_ = BiasHistory(
-            np.array(history["t_plus"]), np.array(history["t_minus"])
-        )
-        ranker.validation_history_ = history.get("validation", [])
-        ranker.best_round_ = meta.get("best_round")
-        ranker._set_features(
-            tuple(meta["feature_names"]),
-            {name: tuple(texts) for name, texts in meta["categories"].items()},
-            named=meta["features_are_named"],
-        )
-        ranker._restore(stored.files)
-        ranker.position_bias_ = PositionBias.from_dict(meta["position_bias"])
-    except (KeyError, TypeError, RuntimeError, UsageError) as error:
-        raise StoreError(f"{path} does not describe a ranker ({error}): save it again") from error
+    bias = PositionBias.from_dict(meta["position_bias"])
+    params = _params(meta)
+    ranker: Ranker = kind(**params)
+    check_settings(ranker.get_params(deep=False), ranker.constraints)
+    check_debias(ranker.debias, ranker_name(ranker))
+    _set_features(ranker, meta)
+    ranker.best_round_ = _optional_count(meta.get("best_round"), "best_round")
+    history = read_json(stored.files[_HISTORY])
+    ranker.bias_history_ = _history(history, len(bias))
+    ranker.validation_history_ = numbers(history.get("validation", []), "validation").tolist()
+    ranker._restore(stored.files)
+    ranker.position_bias_ = bias
     return ranker
+
+
+def _set_features(ranker: Ranker, meta: Mapping[str, Any]) -> None:
+    names, named = texts(meta["feature_names"], "feature_names"), meta["features_are_named"]
+    categories = {name: texts(of, "categories") for name, of in meta["categories"].items()}
+    if not isinstance(named, bool) or not set(categories) <= set(names):
+        raise ValueError("categories or features_are_named are wrong")
+    ranker._set_features(names, categories, named=named)
+
+
+def _history(content: Mapping[str, Any], n_positions: int) -> BiasHistory:
+    """Both curves of every round: numbers above 0, one for each position."""
+    curves = []
+    for name in ("t_plus", "t_minus"):
+        rows = [numbers(row, name) for row in content[name]]
+        if any(len(row) != n_positions for row in rows):
+            raise ValueError(f"{name} has another length than the position bias")
+        curve = np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else n_positions)
+        if not ((curve > 0) & np.isfinite(curve)).all():
+            raise ValueError(f"{name} must be above 0 and finite")
+        curves.append(curve)
+    if len(curves[0]) != len(curves[1]):
+        raise ValueError("t_plus and t_minus have another number of rounds")
+    return BiasHistory(*curves)
+
+
+def numbers(values: Any, name: str) -> npt.NDArray[np.float64]:
+    """A list of numbers as an array; anything else is a ValueError."""
+    if not isinstance(values, list) or not set(map(type, values)) <= {int, float}:
+        raise ValueError(f"{name} must be a list of numbers")
+    return np.array(values, dtype=np.float64)
+
+
+def texts(values: Any, name: str) -> tuple[str, ...]:
+    """A list of distinct texts as a tuple; anything else is a ValueError."""
+    if not isinstance(values, list) or not set(map(type, values)) <= {str}:
+        raise ValueError(f"{name} must be a list of texts")
+    if len(set(values)) != len(values):
+        raise ValueError(f"{name} has an entry twice")
+    return tuple(values)
+
+
+def _optional_count(value: Any, name: str) -> int | None:
+    if value is not None and (type(value) is not int or value < 1):
+        raise ValueError(f"{name} must be a whole number, 1 or higher, or null")
+    return value
 
 
 def _described(ranker: Ranker) -> dict[str, Any]:
@@ -104,6 +160,11 @@ def _described(ranker: Ranker) -> dict[str, Any]:
 def _params(meta: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that `_described` wrote."""
     params = dict(meta["params"])
+    state = params.get("random_state")
+    if state is not None and type(state) is not int:
+        raise ValueError("random_state must be a whole number or null")
+    if isinstance(params["debias"], list):
+        numbers(params["debias"], "debias")
     if isinstance(params["debias"], dict):
         params["debias"] = PositionBias.from_dict(params["debias"])
     return params
@@ -132,7 +193,9 @@ def _plain(value: Any, name: str) -> Any:
 
 def read_json(file: Path) -> dict[str, Any]:
     """What one JSON file holds."""
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    content = parse_json(file.read_bytes(), file)
+    if not isinstance(content, dict):
+        raise StoreError(f"{file} does not hold an object: save it again")
     return content
 
 

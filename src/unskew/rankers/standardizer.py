@@ -8,7 +8,7 @@ standardised like any other column; a column that never varies becomes zero.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,3 +136,20 @@ class Standardizer:
             np.array([np.inf if s is None else s for s in content["scale"]], dtype=np.float64),
             bool(content["refuse"]),
         )
+
+    def check(self, names: Sequence[str], categories: Mapping[str, Sequence[str]]) -> None:
+        """A ValueError unless its columns are those of features of these names and categories."""
+        arrays = (self.source, self.category, self.mean, self.scale)
+        if any(array.shape != (len(self),) for array in arrays):
+            raise ValueError("the standardizer's lists have several lengths")
+        if not ((self.source >= 0) & (self.source < len(names))).all():
+            raise ValueError("the standardizer names a feature that is not there")
+        n_codes = np.array([len(categories.get(name, ())) for name in names], dtype=np.int64)
+        listed = n_codes[self.source] if len(self) else n_codes[:0]
+        if not ((self.category >= _GAP) & (self.category < np.maximum(listed, 0))).all():
+            raise ValueError("the standardizer names a category that is not there")
+        if not (np.isfinite(self.mean).all() and (self.scale > 0).all()):
+            raise ValueError("the standardizer's means must be finite and its scales above 0")
+        # Numbers of double precision around such a mean could not differ by such a scale.
+        if not (np.abs(self.mean) <= 2.0**53 * self.scale).all():
+            raise ValueError("the standardizer's scales are too small for its means")

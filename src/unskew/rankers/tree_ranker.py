@@ -98,4 +98,4 @@ class TreeRanker(Ranker):
 
     def _restore(self, files: Mapping[str, Path]) -> None:
         backend = library(self.booster)
-        self.trees_ = backend.read(files[backend.file_name])
+        self.trees_ = backend.read(files[backend.file_name], len(self.feature_names_))

@@ -66,6 +66,7 @@ def page(title: str, lead: str, sections: Sequence[Section], *, wide: bool = Fal
     body = "".join(f"<section><h2>{escape(s.title)}</h2>{s.html}</section>" for s in sections)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="generator" content="unskew">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
         f"<body{' class=wide' if wide else ''}>"

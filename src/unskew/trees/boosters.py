@@ -91,8 +91,8 @@ class Library(Protocol):
     def start(self, features: Features, settings: TreeSettings, continued: Trees | None) -> Grower:
         """Begin on these rows, from nothing or from an earlier model."""
 
-    def read(self, path: Path) -> Trees:
-        """The trees that `Trees.write` wrote."""
+    def read(self, path: Path, n_features: int | None = None) -> Trees:
+        """The trees that `Trees.write` wrote, checked before the library sees them."""
 
 
 def library(name: str) -> Library:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from unskew.errors import StoreError
 from unskew.log.features import Features
 from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names, refuse_unknown
+from unskew.trees.structure import check_lightgbm
 
 __all__ = ["LIBRARY", "LightGBMGrower", "LightGBMTrees", "parameters"]
 
@@ -173,10 +174,12 @@ class _LightGBM:
     def start(self, features: Features, settings: TreeSettings, continued: Trees | None) -> Grower:
         return LightGBMGrower(features, settings, continued)
 
-    def read(self, path: Path) -> Trees:
+    def read(self, path: Path, n_features: int | None = None) -> Trees:
         try:
-            return LightGBMTrees(lightgbm.Booster(model_file=str(path)))
-        except lightgbm.basic.LightGBMError as error:
+            text = path.read_bytes().decode("utf-8")
+            check_lightgbm(text, n_features)
+            return LightGBMTrees(lightgbm.Booster(model_str=text))
+        except (lightgbm.basic.LightGBMError, ValueError) as error:
             raise StoreError(f"{path} is not a LightGBM model ({error})") from error
 
 

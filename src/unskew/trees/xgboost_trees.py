@@ -13,7 +13,9 @@ import xgboost
 
 from unskew.errors import StoreError
 from unskew.log.features import Features
+from unskew.store import parse_json
 from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names, refuse_unknown
+from unskew.trees.structure import check_xgboost
 
 __all__ = ["LIBRARY", "XGBoostGrower", "XGBoostTrees"]
 
@@ -107,10 +109,12 @@ class _XGBoost:
     def start(self, features: Features, settings: TreeSettings, continued: Trees | None) -> Grower:
         return XGBoostGrower(features, settings, continued)
 
-    def read(self, path: Path) -> Trees:
+    def read(self, path: Path, n_features: int | None = None) -> Trees:
+        raw = path.read_bytes()
         try:
-            return XGBoostTrees(xgboost.Booster(model_file=path))
-        except xgboost.core.XGBoostError as error:
+            check_xgboost(parse_json(raw, path), n_features)
+            return XGBoostTrees(xgboost.Booster(model_file=bytearray(raw)))
+        except (xgboost.core.XGBoostError, ValueError) as error:
             raise StoreError(f"{path} is not an XGBoost model ({error})") from error
 
 

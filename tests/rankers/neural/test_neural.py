@@ -22,6 +22,7 @@ from unskew.position_bias import PositionBias
 from unskew.rankers.neural.dual_learning import DualLearning
 from unskew.rankers.neural.ranker import NeuralRanker
 from unskew.rankers.validation import LabelValidation
+from unskew.store import manifest_text
 
 torch = pytest.importorskip("torch")
 
@@ -192,7 +193,7 @@ def test_weights_of_another_network_are_refused(log, tmp_path):
     file = tmp_path / "model" / "unskew.json"
     manifest = json.loads(file.read_text())
     manifest["params"]["hidden"] = [8, 5]
-    file.write_text(json.dumps(manifest))
+    file.write_text(manifest_text(manifest))
     with pytest.raises(StoreError, match="does not describe a ranker"):
         unskew.load(tmp_path / "model")
 

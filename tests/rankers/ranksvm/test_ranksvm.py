@@ -24,6 +24,7 @@ from unskew.rankers.labels import label_impressions
 from unskew.rankers.ranksvm.ranker import PropensityRankSVM
 from unskew.rankers.standardizer import Standardizer
 from unskew.rankers.validation import mean_ndcg
+from unskew.store import manifest_text
 
 QUICK = {"verbose": 0, "n_jobs": 1}
 PROPENSITY = 1 / np.arange(1, 11)
@@ -214,7 +215,7 @@ def test_a_folder_that_is_no_ranker_is_refused(log, tmp_path):
     file = tmp_path / "model" / "unskew.json"
     manifest = json.loads(file.read_text())
     del manifest["params"]
-    file.write_text(json.dumps(manifest))
+    file.write_text(manifest_text(manifest))
     with pytest.raises(StoreError, match="does not describe a ranker"):
         unskew.load(tmp_path / "model")
 

@@ -7,11 +7,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+from unskew.claims import temporary_folder
 from unskew.errors import DataError, UsageError
 
 __all__ = [
@@ -119,8 +121,8 @@ def connect(
     temp_directory: str | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A private DuckDB that spills into a temporary folder and leaves nothing behind."""
-    with tempfile.TemporaryDirectory(prefix="unskew-", dir=temp_directory) as spill:
-        config: dict[str, Any] = {"temp_directory": spill}
+    with temporary_folder(Path(temp_directory or tempfile.gettempdir()), mode=0o700) as spill:
+        config: dict[str, Any] = {"temp_directory": str(spill)}
         if memory_limit is not None:
             config["memory_limit"] = memory_limit
         if threads is not None:

@@ -12,11 +12,12 @@ what a page seen once does:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from unskew.rankers.neural.pytorch import pytorch
+from unskew.rankers.neural.pytorch import pytorch, safetensors
 
-__all__ = ["build", "listwise_loss", "log_softmax_by_page", "pairwise_loss"]
+__all__ = ["build", "listwise_loss", "log_softmax_by_page", "pairwise_loss", "restored"]
 
 
 def build(n_inputs: int, hidden: Sequence[int], *, seed: int | None) -> Any:
@@ -40,6 +41,44 @@ def build(n_inputs: int, hidden: Sequence[int], *, seed: int | None) -> Any:
             width = next_width
         layers.append(torch.nn.Linear(width, 1, bias=False))
     return torch.nn.Sequential(*layers)
+
+
+def restored(file: Path, n_inputs: int, hidden: Sequence[int]) -> Any:
+    """The network whose weights a file holds; a ValueError unless they are those of its layers."""
+    torch, tensors = pytorch(), safetensors()
+    try:
+        state = tensors.load_file(file)
+    except Exception as error:
+        if type(error).__name__ != "SafetensorError":
+            raise
+        raise ValueError(f"{file.name} cannot be read: {error}") from error
+    found = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    # Compared before any layer is made: the widths could ask for more memory than there is.
+    if found != _shapes(n_inputs, hidden):
+        raise ValueError(f"{file.name} does not have the weights of layers {list(hidden)}")
+    if not all(t.dtype == torch.float32 and t.isfinite().all() for t in state.values()):
+        raise ValueError(f"{file.name} must hold finite numbers of single precision")
+    network = build(n_inputs, hidden, seed=0)
+    network.load_state_dict(state)
+    probe = torch.outer(torch.tensor([0.0, -5.0, 5.0]), torch.ones(n_inputs))
+    with torch.inference_mode():
+        if not network.eval()(probe).isfinite().all():
+            raise ValueError(f"{file.name} holds weights that give no finite score")
+    return network
+
+
+def _shapes(n_inputs: int, hidden: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor of the network that `build` makes."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    width = n_inputs
+    for layer, next_width in enumerate(hidden):
+        shapes[f"{3 * layer}.weight"] = (next_width, width)
+        for place in (3 * layer, 3 * layer + 2):
+            shapes[f"{place}.bias"] = (next_width,)
+        shapes[f"{3 * layer + 2}.weight"] = (next_width,)
+        width = next_width
+    shapes[f"{3 * len(hidden)}.weight"] = (1, width)
+    return shapes
 
 
 def log_softmax_by_page(logit: Any, segment: Any, n_pages: int) -> Any:

@@ -16,10 +16,10 @@ from unskew.log.impressions import Impressions
 from unskew.pairs.statistic import Pairs
 from unskew.rankers.base import Ranker
 from unskew.rankers.debias import Debiasing
-from unskew.rankers.neural.network import build
+from unskew.rankers.neural.network import restored
 from unskew.rankers.neural.pytorch import device_of, pytorch_threads, safetensors
 from unskew.rankers.neural.training import NeuralSettings, NeuralTraining, scores
-from unskew.rankers.saving import read_json, write_json
+from unskew.rankers.saving import numbers, read_json, write_json
 from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, LAYERS, Constraint, one_of, seed_of
 from unskew.rankers.standardizer import Standardizer
 from unskew.registry import METHODS
@@ -155,11 +155,11 @@ class NeuralRanker(Ranker):
         }
 
     def _restore(self, files: Mapping[str, Path]) -> None:
-        tensors, model = safetensors(), read_json(files["model.json"])
+        model = read_json(files["model.json"])
         self.standardizer_ = Standardizer.from_dict(model["standardizer"])
-        network = build(len(self.standardizer_), self.hidden, seed=0)
-        network.load_state_dict(tensors.load_file(files["network.safetensors"]))
-        self.network_, self.loss_history_ = network.eval(), model["loss_history"]
+        self.standardizer_.check(self.feature_names_, self.categories_)
+        self.network_ = restored(files["network.safetensors"], len(self.standardizer_), self.hidden)
+        self.loss_history_ = numbers(model["loss_history"], "loss_history").tolist()
         if "best_epoch" in model:  # 0.1.0 kept both here
             self.best_round_ = model["best_epoch"]
             self.validation_history_ = model["validation_history"]

@@ -21,7 +21,7 @@ from unskew.rankers.debias import Debiasing
 from unskew.rankers.ranking import Explanation
 from unskew.rankers.ranksvm.pair_svm import Solution
 from unskew.rankers.ranksvm.training import SVMTraining
-from unskew.rankers.saving import read_json, write_json
+from unskew.rankers.saving import numbers, read_json, write_json
 from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, one_of
 from unskew.rankers.standardizer import Standardizer
 
@@ -136,6 +136,9 @@ class PropensityRankSVM(Ranker):
 
     def _restore(self, files: Mapping[str, Path]) -> None:
         model = read_json(files["model.json"])
-        self.coef_ = np.array(model["coef"], dtype=np.float64)
         self.standardizer_ = Standardizer.from_dict(model["standardizer"])
-        self.objective_, self.gap_ = model["objective"], model["gap"]
+        self.standardizer_.check(self.feature_names_, self.categories_)
+        self.coef_ = numbers(model["coef"], "coef")
+        if len(self.coef_) != len(self.standardizer_) or not np.isfinite(self.coef_).all():
+            raise ValueError("coef must have one finite number for each column")
+        self.objective_, self.gap_ = numbers([model["objective"], model["gap"]], "gap").tolist()
