@@ -1,6 +1,9 @@
 """What every bias estimator makes of simulated clicks whose true propensities are known.
 
     python benchmarks/bias_recovery.py --sessions 200000 --queries 500 --runs 2
+    python benchmarks/bias_recovery.py --coverage 100 --sessions 3000 --queries 30
+
+With ``--coverage N`` it measures instead how often bootstrap intervals hold the truth, on N logs.
 
 Users click by the position-based model with examination probabilities from an eye-tracking study.
 What differs is who ranked: from shuffled lists, where relevance is independent of position, to better
@@ -27,7 +30,11 @@ import pyarrow as pa
 
 import unskew
 from unskew import simulate
+from unskew.bias import Harvesting, Randomization, RegressionEM, RelativeCTR
+from unskew.bias.bootstrap import bootstrap_bias
 from unskew.bias.comparison import compare_estimators
+from unskew.bias.estimator import BiasEstimator
+from unskew.clicks.fitting.fitted import fit_click_model
 from unskew.registry import METHODS
 from unskew.simulate.weak_ranker import fit_rank_svm
 
@@ -169,16 +176,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
     """For each kind of log and each run: errors, curves, times."""
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in LOGS}
     for run in range(arguments.runs):
-        data = unskew.datasets.make_search_dataset(
-            n_queries=2 * arguments.queries, n_features=32, docs_per_query=15, seed=run
-        )
-        labels = Labels(
-            known=data.take_queries(np.arange(arguments.queries)),
-            logged=renumbered(
-                data.take_queries(np.arange(arguments.queries, 2 * arguments.queries))
-            ),
-            seed=run,
-        )
+        labels = labels_of(run, arguments.queries)
         for name, (policy, mixed) in LOGS.items():
             log, truth = click_log(labels, policy(labels), arguments.sessions, mixed)
             found = curves(log, mixed, arguments)
@@ -187,6 +185,18 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
                 {"truth": truth, "found": found, "relevance": relevance_by_position(log, labels)}
             )
     return results
+
+
+def labels_of(run: int, queries: int) -> Labels:
+    """The queries of one run."""
+    data = unskew.datasets.make_search_dataset(
+        n_queries=2 * queries, n_features=32, docs_per_query=15, seed=run
+    )
+    return Labels(
+        known=data.take_queries(np.arange(queries)),
+        logged=renumbered(data.take_queries(np.arange(queries, 2 * queries))),
+        seed=run,
+    )
 
 
 def renumbered(data: unskew.LabelledData) -> unskew.LabelledData:
@@ -236,6 +246,62 @@ def curves_table(
     return lines
 
 
+class FittedPositionBasedModel:
+    """The position-based click model of `unskew.clicks` as an estimator of position bias."""
+
+    def fit(self, data: unskew.Impressions) -> unskew.PositionBias:
+        """Its examination."""
+        return fit_click_model(data, "pbm").position_bias()
+
+
+def coverage_table(arguments: argparse.Namespace) -> list[str]:
+    """How often 95% intervals hold the truth, by who ranked and how the bias was estimated."""
+    lines = [
+        "| who ranked | method | held | at the worst position | seconds |",
+        "|---|---|---|---|---|",
+    ]
+    for name in ("shuffled lists", "linear, drifting"):
+        held: dict[str, list[Any]] = {}
+        started: dict[str, float] = {}
+        for run in range(arguments.coverage):
+            log, truth = small_log(name, run, arguments)
+            for method, estimator in covering(name).items():
+                before = time.perf_counter()
+                found = bootstrap_bias(estimator, log, n_resamples=arguments.resamples, seed=run)
+                started[method] = started.get(method, 0.0) + time.perf_counter() - before
+                assert found.interval_plus is not None
+                low, high = found.interval_plus
+                held.setdefault(method, []).append(((low <= truth) & (truth <= high))[1:])
+        for method, inside in held.items():
+            mean, by_position = np.mean(inside), np.mean(inside, axis=0)
+            seconds = started[method] / arguments.coverage
+            lines.append(
+                f"| {name} | {method} | {mean:.1%} | {by_position.min():.0%} | {seconds:.1f} |"
+            )
+    return lines
+
+
+def small_log(
+    name: str, run: int, arguments: argparse.Namespace
+) -> tuple[unskew.Impressions, FloatArray]:
+    """One log of the run and the true curve."""
+    policy, mixed = LOGS[name]
+    labels = labels_of(run, arguments.queries)
+    return click_log(labels, policy(labels), arguments.sessions, mixed)
+
+
+def covering(name: str) -> dict[str, BiasEstimator]:
+    """The estimators that are right on a log of that kind."""
+    moving: dict[str, BiasEstimator] = {
+        "harvesting": Harvesting(),
+        "table-em": RegressionEM(relevance="table"),
+        "fitted pbm": FittedPositionBasedModel(),
+    }
+    if name != "shuffled lists":
+        return moving
+    return {"relative-ctr": RelativeCTR(), "randomization": Randomization(), **moving}
+
+
 def _row(name: str, curve: FloatArray, seconds: str) -> str:
     return f"| {name} | " + " | ".join(f"{value:.2f}" for value in curve) + f" | {seconds} |"
 
@@ -252,7 +318,12 @@ def main() -> None:
         "--methods", nargs="+", metavar="NAME", help="by default all",
         default=[*(m.name for m in METHODS.values() if m.home), JOINT],
     )  # fmt: skip
+    parser.add_argument("--coverage", type=int, default=0, help="logs to count intervals on")
+    parser.add_argument("--resamples", type=int, default=200, help="of each log, for an interval")
     arguments = parser.parse_args()
+    if arguments.coverage:
+        print("\n".join(coverage_table(arguments)))
+        return
     results = measure(arguments)
     print("\n".join(errors_table(results, arguments.methods)))
     for name in ("shuffled lists", "trees, all labels"):
