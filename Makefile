@@ -35,7 +35,7 @@ test: lint types ## Check style and types, then run every test and every code bl
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 CASES ?= 5000
-FUZZED := $(sort $(basename $(notdir $(shell grep -l 'KINDS = ' tests/fuzz/*.py))))
+FUZZED := $(sort $(basename $(notdir $(shell grep -l '^KINDS = ' tests/fuzz/*.py))))
 
 fuzz: $(READY) ## Damage every kind of file that is read, CASES=5000 times each
 	@for kind in $(FUZZED); do PYTHONPATH=tests $(BIN)/python -m fuzz.$$kind $(CASES) || exit 1; done

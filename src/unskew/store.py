@@ -295,7 +295,7 @@ def _stored(folder: Path, kind: str, version: int, old_kinds: Collection[str]) -
 def _manifest(folder: Path) -> dict[str, Any]:
     """The manifest that counts."""
     if not folder.is_dir():
-        what = "a file, not a folder" if folder.exists() else "not there"
+        what = "a file, not a folder" if folder.is_file() else "not there"
         raise StoreError(f"{folder} is {what}: give the folder that save() wrote")
     # In this order: the new manifest may move to its place in between.
     for file in (folder / _NEXT / MANIFEST, folder / MANIFEST):

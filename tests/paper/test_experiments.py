@@ -255,6 +255,42 @@ def test_processes_share_the_work_and_survive_a_kill(tmp_path):
     assert (out / "amount.png").is_file()
 
 
+def _descendants(pid: int) -> set[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    children = {int(child) for child in listed.read_text().split()} if listed.exists() else set()
+    return children.union(*map(_descendants, children))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_workers_end_with_their_parent(tmp_path):
+    """Processes that a killed command started do not go on without it."""
+    command = [
+        sys.executable, "-c", "from unskew.cli import main; main()", "paper", "figure", "amount",
+        "--queries", "200", "--sessions", "90000", "--seeds", "4", "--jobs", "2", "-o", str(tmp_path),
+    ]  # fmt: skip
+    parent = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 90
+    while len(_descendants(parent.pid)) < 3:  # two workers, and Python's tracker of resources
+        assert parent.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(3)
+    started = _descendants(parent.pid)
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 30
+    while any(_is_running(pid) for pid in started):
+        assert time.monotonic() < deadline, "a worker outlived its parent"
+        time.sleep(0.1)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 @pytest.mark.parametrize("missing", ["torch", "xgboost", "matplotlib"])
 def test_a_missing_extra_is_named_before_anything_runs(study, tmp_path, monkeypatch, missing):
     """Without PyTorch, XGBoost or Matplotlib the study does not begin; the install line is there."""
