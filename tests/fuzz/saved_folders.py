@@ -6,6 +6,7 @@ a small ranker, and saves and loads to the same scores.
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 from pathlib import Path
@@ -21,6 +22,10 @@ from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 from unskew.rankers.neural.ranker import NeuralRanker
 from unskew.rankers.ranksvm.ranker import PropensityRankSVM
 from unskew.store import MANIFEST, manifest_text
+
+# Loaded once, here: a child that imports it itself may seem to hang.
+importlib.import_module("safetensors.torch")
+importlib.import_module("xgboost")
 
 QUICK = {"verbose": 0, "n_jobs": 1, "random_state": 0}
 
