@@ -219,15 +219,10 @@ def test_rank_orders_candidates(log, model, tmp_path, kind):
     assert ranked["doc"] == ranking.doc.tolist()
     np.testing.assert_allclose(ranked["score"], ranking.score, rtol=1e-12)
     assert ranked["rank"] == ranking.rank.tolist()
-    assert run("rank", model, candidates, "-o", out, "--top", "2") == 0
-    assert (
-        max(
-            (parquet.read_table if kind == "parquet" else csv.read_csv)(str(out))[
-                "rank"
-            ].to_pylist()
-        )
-        == 2
-    )
+    best = tmp_path / f"best.{kind}"
+    assert run("rank", model, candidates, "-o", best, "--top", "2") == 0
+    read = parquet.read_table if kind == "parquet" else csv.read_csv
+    assert max(read(str(best))["rank"].to_pylist()) == 2
 
 
 def test_errors_say_what_and_have_their_code(log, model, tmp_path, capsys):

@@ -16,6 +16,7 @@ import unskew
 from unskew.errors import DataError, StoreError, UsageError
 from unskew.export.scorer import Scorer
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
+from unskew.store import manifest_text
 
 
 @pytest.fixture(scope="module")
@@ -221,6 +222,6 @@ def test_a_model_of_a_newer_version(tmp_path):
     """A model folder that a newer Unskew wrote is refused with the way to upgrade."""
     trained("lightgbm").save(tmp_path / "model")
     manifest = tmp_path / "model" / "unskew.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "version": 99}))
+    manifest.write_text(manifest_text({**json.loads(manifest.read_text()), "version": 99}))
     with pytest.raises(StoreError, match=r"newer Unskew.*upgrade"):
         Scorer(tmp_path / "model")

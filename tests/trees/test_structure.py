@@ -61,7 +61,7 @@ LIGHTGBM = [
     ("right_child", 0, "-1", "two parents"),
     ("split_feature", 0, "3", "split_feature is out of range"),
     ("split_feature", 0, "-1", "split_feature is out of range"),
-    ("threshold", 0, "nan", "threshold is not finite"),
+    ("threshold", 0, "nan", "threshold is not a number"),
     ("leaf_value", 0, "inf", "leaf_value is not finite"),
     ("leaf_value", 0, "x", "leaf_value holds something else than numbers"),
     ("leaf_count", 0, "-3", "leaf_count is negative"),
@@ -161,3 +161,15 @@ def test_a_file_is_named(tmp_path) -> None:
         file.write_bytes(b"\xff\xfe")
         with pytest.raises(StoreError, match=re.escape(str(file))):
             backend.read(file)
+
+
+def test_a_split_off_missing_values_is_sound() -> None:
+    """LightGBM parts missing values from all others at an infinite threshold: such trees load."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(300, 1))
+    values[::3] = np.nan
+    data = lightgbm.Dataset(values, np.isnan(values[:, 0]) + 0.01 * rng.normal(size=300))
+    settings = {"verbosity": -1, "num_leaves": 2, "min_data_in_leaf": 5, "num_threads": 1}
+    found = lightgbm.train(settings, data, 1).model_to_string()
+    assert re.search(r"^threshold=inf$", found, re.MULTILINE)
+    check_lightgbm(found, 1)

@@ -94,7 +94,9 @@ def _check_lightgbm_trees(trees: list[dict[str, str]], n_features: int) -> None:
         name: _columns(trees, name, leaves + less, whole, optional=leaves == 1)
         for name, (less, whole) in _LINES.items()
     }
-    for name in ("threshold", "leaf_value", "leaf_weight", "internal_value", "internal_weight"):
+    # A split between missing values and all others has an infinite threshold.
+    _require(not np.isnan(found["threshold"].values).any(), "threshold is not a number")
+    for name in ("leaf_value", "leaf_weight", "internal_value", "internal_weight"):
         _require(bool(np.isfinite(found[name].values).all()), f"{name} is not finite")
     for name in ("leaf_count", "internal_count"):
         _require(bool((found[name].values >= 0).all()), f"{name} is negative")
