@@ -201,6 +201,13 @@ def test_files_and_methods_that_do_not_go_together(tmp_path, log, capsys):
     """-o needs one method; a file that is no bias is refused."""
     assert run("bias", log, *OPTIONS, "-o", tmp_path / "bias.json") != 0
     assert "--out writes one curve: give one --method" in told(capsys)
+    (tmp_path / "mine.json").write_text("{}")
+    one = ("bias", log, *OPTIONS, "-m", "relative-ctr", "--resamples", 0)
+    assert run(*one, "-o", tmp_path / "mine.json") != 0
+    assert "nothing in it says that Unskew wrote it" in told(capsys)
+    for overwrite in (("--overwrite",), ()):
+        assert run(*one, "-o", tmp_path / "mine.json", *overwrite) == 0
+    capsys.readouterr()
     (tmp_path / "other.json").write_bytes(b"\x00\x01")
     assert run("bias", log, *OPTIONS, "--bias", tmp_path / "other.json", "-m", "relative-ctr") != 0
     assert "is no JSON" in told(capsys)

@@ -34,7 +34,7 @@ def save_bias(
 ) -> None:
     """Write a bias with the method that found it and what to know about it, whole or not at all."""
     content = {
-        "kind": BIAS_KIND, "version": VERSION, "method": method,
+        "written_by": "unskew", "kind": BIAS_KIND, "version": VERSION, "method": method,
         **bias.to_dict(), "notes": [*notes] or [*bias.notes],
     }  # fmt: skip
     file = Path(path)

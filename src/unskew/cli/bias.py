@@ -11,6 +11,7 @@ from rich.text import Text
 
 from unskew.cli.console import output, print_json, show
 from unskew.cli.reading import Log, LogInput, context_of, load_ranker
+from unskew.cli.writing import Overwrite, check_outputs
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def run(
             "--out", "-o", metavar="FILE", help="Write the curve of the one --method as JSON."
         ),
     ] = None,
+    overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     *,
     reading: LogInput,
@@ -76,6 +78,7 @@ def run(
 
     if out is not None and (len(method or []) != 1 or by_context):
         raise UsageError("--out writes one curve: give one --method, and not --by-context")
+    check_outputs({"--out": out}, [log, reading.features, *(bias or [])], overwrite=overwrite)
     data = reading.impressions(log)
     options: dict[str, Any] = {
         "methods": method or None,
