@@ -99,6 +99,7 @@ class _TableEM:
         self.likelihood, self.query, self.strength = likelihood, query, strength
         self.relevance = np.full(likelihood.n_documents, 0.5)
         self.n_steps, self.change = 0, np.inf
+        self._here = self._point()
         self.look()
 
     def look(self, *, whole: bool = True) -> None:
@@ -131,7 +132,7 @@ class _TableEM:
         return found
 
     def _move_to(self, point: FloatArray) -> None:
-        values, n = expit(point), len(self.relevance)
+        self._here, values, n = point, expit(point), len(self.relevance)
         self.relevance = values[:n]
         self.likelihood.set_own(values[n:])
         self.look()
@@ -141,7 +142,7 @@ class _TableEM:
 
         `change` is then how far the model's own parameters moved.
         """
-        before, start, own = self.objective, self._point(), self.likelihood.own()
+        before, start, own = self.objective, self._here, self.likelihood.own()
         self.step()
         self.look(whole=False)
         middle = self._point()
