@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -19,12 +20,17 @@ def mutated_json(content: Any, rng: np.random.Generator) -> Any:
     for _ in range(int(rng.integers(1, 4))):
         path = _path(content, rng)
         if not path:
-            return STRANGE[rng.integers(len(STRANGE))]
+            return _strange(rng)
         parent = content
         for key in path[:-1]:
             parent = parent[key]
         _damage(parent, path[-1], rng)
     return content
+
+
+def _strange(rng: np.random.Generator) -> Any:
+    """A copy: what is put into one case must not change another."""
+    return copy.deepcopy(STRANGE[rng.integers(len(STRANGE))])
 
 
 def _path(content: Any, rng: np.random.Generator) -> list[Any]:
@@ -53,7 +59,7 @@ def _damage(parent: Any, key: Any, rng: np.random.Generator) -> None:
     elif how == 4 and isinstance(value, str) and value.lstrip("-").isdigit():
         parent[key] = str(int(value) + int(rng.integers(-2, 3)))
     else:
-        parent[key] = STRANGE[rng.integers(len(STRANGE))]
+        parent[key] = _strange(rng)
 
 
 def mutated_text(text: str, rng: np.random.Generator) -> str:

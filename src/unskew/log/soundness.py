@@ -19,6 +19,7 @@ def check_sound(data: Impressions) -> None:
     _require(
         len(documents.doc) == n and len(features) == n, "documents and features differ in length"
     )
+    _require(set(map(type, features.names)) <= {str}, "a feature name is no text")
     _require(len(set(features.names)) == len(features.names), "a feature name occurs twice")
     _require(features.values.dtype in (np.float32, np.float64), "features are no floating numbers")
     for name, codes in features.categories.items():
