@@ -28,14 +28,6 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = [
-    "PREFIX",
-    "claim",
-    "folder_lock",
-    "remove_abandoned",
-    "temporary_file",
-    "temporary_folder",
-]
 
 PREFIX = ".unskew-"
 _TEMPORARY = re.compile(re.escape(PREFIX) + "[0-9a-f]{16}")

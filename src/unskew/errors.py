@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DataError", "MissingDependencyError", "StoreError", "UnskewError", "UsageError"]
-
 
 class UnskewError(Exception):
     """The base of every error that Unskew raises on purpose."""

@@ -9,8 +9,6 @@ from unskew.errors import StoreError
 from unskew.registry import ranker_of_folder
 from unskew.store import read_kind
 
-__all__ = ["load"]
-
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a folder that ``save`` wrote: Impressions or a ranker. Loading never runs code."""

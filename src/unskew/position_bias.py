@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
-
-__all__ = ["PositionBias"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _CURVES = ("t_plus", "t_minus")
 _INTERVALS = ("interval_plus", "interval_minus")

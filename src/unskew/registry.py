@@ -18,22 +18,6 @@ from unskew.errors import MissingDependencyError, UsageError
 if TYPE_CHECKING:
     from unskew.bias.estimator import BiasEstimator
 
-__all__ = [
-    "BOOSTERS",
-    "CLICK_MODELS",
-    "EXPORTS",
-    "METHODS",
-    "RANKERS",
-    "BoosterEntry",
-    "ClickModelEntry",
-    "ExportEntry",
-    "Method",
-    "RankerEntry",
-    "check_debias",
-    "make_estimator",
-    "ranker_name",
-    "ranker_of_folder",
-]
 
 # What a log must have for a method to say anything about it.
 FEATURES = "features of the documents"

@@ -36,20 +36,6 @@ from unskew.claims import (
 )
 from unskew.errors import StoreError
 
-__all__ = [
-    "MANIFEST",
-    "StoredFolder",
-    "check_replaceable",
-    "manifest_text",
-    "open_folder",
-    "parse_json",
-    "read_folder",
-    "read_kind",
-    "replace_file",
-    "replace_files",
-    "write_folder",
-]
-
 MANIFEST = "unskew.json"
 _NEXT = f"{PREFIX}next"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["bar", "curves"]
-
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 # The width of an interval such as [0.00, 1.00] and the space after it.
 _SPAN = 13

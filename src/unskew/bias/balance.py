@@ -23,15 +23,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray, IntArray
 from unskew.bias.cells import Cells
 from unskew.log.counts import sums
-
-__all__ = ["Strata", "balanced_examination", "strata_of"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # The most strata, and the clicks that each should have on average.
 MOST_STRATA, CLICKS_PER_STRATUM = 40, 50.0

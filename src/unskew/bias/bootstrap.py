@@ -12,17 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.bias.estimator import BiasEstimator
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
-
-__all__ = ["bootstrap_bias", "resampled"]
-
-FloatArray = npt.NDArray[np.float64]
 
 UNITS = ("session", "query")
 # Fewer resamples than this leave the ends of an interval to one or two of them.

@@ -11,8 +11,6 @@ from unskew.errors import DataError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
-__all__ = ["fit_by_context"]
-
 # Fewer sessions than this make no curve of their own.
 FEWEST_SESSIONS = 20
 

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray, IntArray
 from unskew.log.counts import count_statistics, sums
 from unskew.log.impressions import Impressions
-
-__all__ = ["Cells", "PositionCounts", "position_index", "shown_by_position"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,6 @@ from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
 from unskew.registry import METHODS, make_estimator
 
-__all__ = ["Outcome", "compare_by_context", "compare_estimators"]
-
 CONSTANT_SCORES = (
     "with all documents scored alike the curve repeats the CTR, more steeply: it weights the losses of "
     "pairs and measures no examination; give the scores of a ranker"

@@ -17,14 +17,10 @@ drop out.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from unskew.array_types import FloatArray
 from unskew.bias.cells import Cells
-
-__all__ = ["conditional_examination", "score_and_information"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_STEPS, _TOLERANCE = 100, 1e-9
 # The longest step of a logarithm, and how far from 0 it may go: the clicks of some positions may say

@@ -11,16 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray, IntArray
 from unskew.bias.cells import Cells
 from unskew.log.features import Features
 from unskew.trees.boosters import TreeSettings, library
-
-__all__ = ["CrossFit", "PositionTask", "RelevanceTask", "cross_fit", "deal_queries"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # A leaf must hold this much information about its relevance: about as many expected clicks.
 INFORMATION_IN_LEAF = 20.0

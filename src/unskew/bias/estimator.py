@@ -9,24 +9,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.bias.cells import PositionCounts
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
-
-__all__ = [
-    "MAXIMUM",
-    "MINIMUM",
-    "MIN_SHOWN",
-    "BiasEstimator",
-    "EstimatorSettings",
-    "check_clicks",
-    "mark_never_clicked",
-    "relative_curve",
-    "warn_clipped",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The smallest and the largest bias an estimator reports, and the fewest impressions from which it
 # reports one.

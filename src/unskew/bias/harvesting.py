@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from unskew.array_types import FloatArray
 from unskew.bias.cells import Cells
 from unskew.bias.estimator import EstimatorSettings, check_clicks
 from unskew.bias.identify import check_linked
@@ -37,9 +38,6 @@ from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
-__all__ = ["HarvestedPairs", "Harvesting", "harvest"]
-
-FloatArray = npt.NDArray[np.float64]
 WAYS = ("all-pairs", "chain")
 _MOST_ROUNDS, _TOLERANCE = 10_000, 1e-10
 

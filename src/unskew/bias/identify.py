@@ -22,13 +22,6 @@ from unskew.errors import DataError
 from unskew.log.impressions import Impressions
 from unskew.trees.boosters import TreeSettings
 
-__all__ = [
-    "LogFacts", "check_features", "check_linked", "check_overlap", "facts_of", "unlinked_positions",
-    "warn_few_moved", "warn_no_gain",
-]  # fmt: skip
-
-FloatArray = npt.NDArray[np.float64]
-
 # The share of the variance of positions that features may explain on queries that were held out: above
 # the first hardly any two documents alike stood at different places, above the second none did.
 FRAGILE_SHARE, HIGHEST_SHARE = 0.9, 0.98

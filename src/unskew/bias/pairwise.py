@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.bias.cells import shown_by_position
 from unskew.bias.estimator import EstimatorSettings, relative_curve, warn_clipped
 from unskew.errors import DataError, UsageError
@@ -19,10 +19,6 @@ from unskew.pairs.objective import PairwiseObjective
 from unskew.pairs.statistic import pair_statistics
 from unskew.pairs.update import check_p
 from unskew.position_bias import PositionBias
-
-__all__ = ["PairwiseDebiasing"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

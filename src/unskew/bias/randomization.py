@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.bias.cells import Cells
 from unskew.bias.estimator import EstimatorSettings
 from unskew.bias.shuffling import shuffling_of
 from unskew.errors import DataError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
-
-__all__ = ["Randomization"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MOST_ROUNDS = 2_000
 _TOLERANCE = 1e-10

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from unskew.log.impressions import Session
 
-__all__ = ["balance_equations", "free_relevance", "harvested", "relative_ctr"]
-
 
 class Impression(NamedTuple):
     """One result shown once."""

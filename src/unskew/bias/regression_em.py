@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.bias.balance import Strata, balanced_examination, n_strata_for, strata_of
 from unskew.bias.cells import Cells
 from unskew.bias.conditional import conditional_examination
@@ -27,10 +28,6 @@ from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.trees.boosters import TreeSettings
-
-__all__ = ["RegressionEM"]
-
-FloatArray = npt.NDArray[np.float64]
 
 RELEVANCE = ("trees", "table")
 

@@ -9,8 +9,6 @@ from unskew.bias.estimator import EstimatorSettings, check_clicks
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
-__all__ = ["RelativeCTR"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RelativeCTR(EstimatorSettings):

@@ -9,15 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import StoreError, UsageError
 from unskew.position_bias import PositionBias
 from unskew.store import replace_file
-
-__all__ = ["BIAS_KIND", "load_bias", "load_propensities", "save_bias"]
-
-FloatArray = npt.NDArray[np.float64]
 
 BIAS_KIND = "position-bias"
 VERSION = 1

@@ -22,8 +22,6 @@ import numpy.typing as npt
 
 from unskew.log.impressions import Impressions
 
-__all__ = ["Shuffling", "shuffling_of"]
-
 # Lists whose positions correlate more than this, beyond chance, are not shuffled: it is what a tenth
 # of ranked sessions among shuffled ones makes.
 HIGHEST_CORRELATION = 0.01

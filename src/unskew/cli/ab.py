@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from unskew.online.change import Change
     from unskew.online.power import Plan
 
-__all__ = ["commands"]
 
 commands = typer.Typer(
     help="Read an A/B test from the logs of its two arms, or plan one.",

@@ -14,8 +14,6 @@ from unskew.cli.console import errors, show
 from unskew.cli.groups import spell_out
 from unskew.errors import MissingDependencyError, UnskewError, UsageError
 
-__all__ = ["app", "main"]
-
 # Exit codes.
 DATA_IS_WRONG = 1
 CALL_IS_WRONG = 2

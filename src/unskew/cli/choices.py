@@ -12,8 +12,6 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-__all__ = ["Command"]
-
 REGISTRIES = {
     "boosters": "unskew.registry:BOOSTERS",
     "click_models": "unskew.registry:CLICK_MODELS",

@@ -12,8 +12,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["errors", "output", "print_json", "say", "show"]
-
 output = Console(markup=False, emoji=False, highlight=False)
 errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
 

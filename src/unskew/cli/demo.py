@@ -17,8 +17,6 @@ from unskew.terminal import bar
 if TYPE_CHECKING:
     from unskew.demo.story import Story
 
-__all__ = ["run"]
-
 
 def run(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for report.html.")] = Path(

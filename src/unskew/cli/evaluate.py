@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     # By ranker, estimator and metric.
     Estimates = Mapping[str, Mapping[str, Mapping[str, Estimate]]]
 
-__all__ = ["run"]
-
 
 @dataclass(frozen=True)
 class Measuring:

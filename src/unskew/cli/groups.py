@@ -8,8 +8,6 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
-__all__ = ["spell_out"]
-
 
 def spell_out(command: Callable[..., None]) -> Callable[..., None]:
     """The command as Typer needs it: each group among its parameters is spelled out in options.

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from unskew.evaluation.significance import Interval
     from unskew.online.preference import InterleavingReading, Preference
 
-__all__ = ["commands"]
 
 commands = typer.Typer(
     help="Interleave two rankings, and read from the clicks who won.",

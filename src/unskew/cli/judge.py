@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from unskew.online.judging.results import Results, SignTest
     from unskew.online.judging.serving import Opened
 
-__all__ = ["commands"]
 
 commands = typer.Typer(
     help="Judge two rankings side by side: a web page for assessors, and who won.",

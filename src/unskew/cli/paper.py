@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from unskew.paper.runs import Study
     from unskew.paper.sections import Section
 
-__all__ = ["commands"]
 
 commands = typer.Typer(
     help="Run the paper's experiments: its table and its figures, on your data.",

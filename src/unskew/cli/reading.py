@@ -23,26 +23,6 @@ if TYPE_CHECKING:
     from unskew.log.read import LogOptions
     from unskew.log.sources import SourceTable
 
-__all__ = [
-    "CandidateInput",
-    "Click",
-    "DataInput",
-    "Doc",
-    "FirstPosition",
-    "Log",
-    "LogInput",
-    "Position",
-    "Query",
-    "Quiet",
-    "Session",
-    "TableName",
-    "Wanted",
-    "Weight",
-    "context_of",
-    "is_saved",
-    "load_ranker",
-]
-
 
 def _column(text: str) -> Any:
     return typer.Option(help=text, rich_help_panel="Columns of the log")

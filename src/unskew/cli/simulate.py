@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from unskew.log.labelled import LabelledData
     from unskew.simulate import ClickModel, LoggingPolicy, Propensities
 
-__all__ = ["run"]
 
 PARTS = ("train", "validation", "test")
 

@@ -10,14 +10,6 @@ from typing import Any
 
 from unskew.errors import DataError, UsageError
 
-__all__ = [
-    "assignment",
-    "debias_of",
-    "make_ranker",
-    "ranker_settings",
-    "read_config",
-]
-
 # What --config may hold beside the settings of a ranker.
 _NOT_SETTINGS = {"n_jobs", "verbose"}
 

@@ -20,10 +20,6 @@ from unskew.store import check_replaceable, replace_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "MARKS", "Overwrite", "check_folder", "check_outputs", "check_table_path", "marked",
-    "write_table",
-]  # fmt: skip
 
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace a file that Unskew did not write.")

@@ -9,15 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.log_clicks import LogClicks
-from unskew.clicks.kernels import Family, FlatPages, FloatArray
+from unskew.clicks.kernels import Family, FlatPages
 from unskew.clicks.stream import Streams
 from unskew.errors import DataError, UsageError
 from unskew.log.grades import gain
 from unskew.registry import CLICK_MODELS
-
-__all__ = ["EYE_TRACKING", "ClickModel", "FlatPages", "curve", "parameter"]
 
 # Examination at positions 1 to 10 in the eye-tracking study of Joachims et al. (SIGIR 2005), as
 # used by the simulations that followed it. Below position 10 the last value continues.

@@ -9,10 +9,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.base import ClickModel
-from unskew.clicks.kernels import CHAIN, ChainChances, Family, FloatArray
-
-__all__ = ["ChainModel"]
+from unskew.clicks.kernels import CHAIN, ChainChances, Family
 
 
 @dataclass(frozen=True, kw_only=True)

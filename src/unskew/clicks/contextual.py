@@ -9,16 +9,15 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.base import EYE_TRACKING, curve, parameter
 from unskew.clicks.fitting.affine import AffineLikelihood
 from unskew.clicks.fitting.cells import States
 from unskew.clicks.fitting.log_clicks import LogClicks
-from unskew.clicks.kernels import FloatArray, draw_contexts
+from unskew.clicks.kernels import draw_contexts
 from unskew.clicks.pbm import AffineModel
 from unskew.clicks.stream import Streams, stream_key
 from unskew.errors import DataError, UsageError
-
-__all__ = ["ContextualModel"]
 
 _THETAS = (("desktop", 1.0), ("mobile", 1.75), ("tablet", 0.5))
 _SHARES = (("desktop", 0.4), ("mobile", 0.5), ("tablet", 0.1))

@@ -8,14 +8,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.base import parameter
 from unskew.clicks.chain import ChainModel
 from unskew.clicks.fitting.chain import ChainForm, ChainLikelihood
 from unskew.clicks.fitting.log_clicks import LogClicks
-from unskew.clicks.kernels import FloatArray
 from unskew.log.grades import gain
-
-__all__ = ["DynamicBayesianModel"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,13 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from unskew.array_types import FloatArray
 from unskew.clicks.base import curve, parameter
 from unskew.clicks.chain import ChainModel
 from unskew.clicks.fitting.chain import ChainForm, ChainLikelihood
 from unskew.clicks.fitting.log_clicks import LogClicks
-from unskew.clicks.kernels import FloatArray
-
-__all__ = ["DependentClickModel"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,21 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, prange
 
+from unskew.array_types import FloatArray
 from unskew.clicks.stream import open_stream, uniform
-
-__all__ = [
-    "AFFINE",
-    "BROWSING",
-    "CHAIN",
-    "AffineChances",
-    "BrowsingChances",
-    "ChainChances",
-    "Family",
-    "FlatPages",
-    "draw_contexts",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class FlatPages(NamedTuple):

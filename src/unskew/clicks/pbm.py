@@ -8,13 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from unskew.array_types import FloatArray
 from unskew.clicks.base import EYE_TRACKING, ClickModel, curve, parameter
 from unskew.clicks.fitting.affine import AffineLikelihood
 from unskew.clicks.fitting.cells import States
 from unskew.clicks.fitting.log_clicks import LogClicks
-from unskew.clicks.kernels import AFFINE, AffineChances, Family, FloatArray
-
-__all__ = ["AffineModel", "PositionBasedModel"]
+from unskew.clicks.kernels import AFFINE, AffineChances, Family
 
 
 @dataclass(frozen=True, kw_only=True)

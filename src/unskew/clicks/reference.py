@@ -23,8 +23,6 @@ from unskew.clicks.trust_bias import TrustBiasModel
 from unskew.clicks.ubm import GAMMAS, UserBrowsingModel
 from unskew.errors import UsageError
 
-__all__ = ["click_marginals", "splitmix", "story"]
-
 _MASK = (1 << 64) - 1
 
 

@@ -14,8 +14,6 @@ from numba import njit
 
 from unskew.mixing import GOLDEN, mix
 
-__all__ = ["Streams", "open_stream", "stream_key", "uniform"]
-
 _S11 = np.uint64(11)
 _UNIT = 1.0 / (1 << 53)
 

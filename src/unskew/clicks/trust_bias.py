@@ -7,14 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from unskew.array_types import FloatArray
 from unskew.clicks.base import parameter
 from unskew.clicks.fitting.affine import AffineLikelihood
 from unskew.clicks.fitting.cells import States
 from unskew.clicks.fitting.log_clicks import LogClicks
-from unskew.clicks.kernels import FloatArray
 from unskew.clicks.pbm import AffineModel
-
-__all__ = ["TrustBiasModel"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,13 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from unskew.array_types import FloatArray
 from unskew.clicks.base import ClickModel, parameter
 from unskew.clicks.fitting.affine import AffineLikelihood
 from unskew.clicks.fitting.cells import States
 from unskew.clicks.fitting.log_clicks import LogClicks
-from unskew.clicks.kernels import BROWSING, BrowsingChances, Family, FloatArray
-
-__all__ = ["GAMMAS", "UserBrowsingModel"]
+from unskew.clicks.kernels import BROWSING, BrowsingChances, Family
 
 # Row k: positions 1 to 10. Entry d of row k: examination when the last click was d + 1 positions
 # above; the last entry of a row: when nothing was clicked above.

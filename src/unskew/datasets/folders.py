@@ -17,16 +17,6 @@ from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.labelled import LabelledData
 
-__all__ = [
-    "DATASETS",
-    "LAYOUTS",
-    "Dataset",
-    "KnownDataset",
-    "Layout",
-    "count_folds",
-    "read_dataset",
-]
-
 
 @dataclass(frozen=True)
 class Layout:

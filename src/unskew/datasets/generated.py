@@ -18,13 +18,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.log.features import Features
 from unskew.log.labelled import LabelledData
 
-__all__ = ["GRADE_SHARES", "make_search_dataset"]
-
-FloatArray = npt.NDArray[np.float64]
 Float32Array = npt.NDArray[np.float32]
 
 # Shares of the grades 0 to 4: Yahoo LTRC set 1 (Chapelle and Chang, 2011) and MSLR-WEB10K.

@@ -16,8 +16,6 @@ from unskew.errors import DataError
 from unskew.log.labelled import LabelledData
 from unskew.log.read import read_labels
 
-__all__ = ["EIGHTHS", "GENERATED", "TENTHS", "GeneratedSize", "LabelledSource", "open_labelled"]
-
 GENERATED = "generated"
 
 # Where the training and the validation queries of generated data end: 70% and 10% for commands, five

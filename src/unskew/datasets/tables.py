@@ -10,8 +10,6 @@ import pyarrow as pa
 
 from unskew.log.labelled import LabelledData
 
-__all__ = ["features_table", "labels_table"]
-
 
 def _column(values: npt.NDArray[Any]) -> pa.Array:
     return pa.array(values if np.issubdtype(values.dtype, np.number) else values.astype(str))

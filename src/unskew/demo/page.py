@@ -10,8 +10,6 @@ from unskew.report.svg import Curve, Dot, curves, dots
 if TYPE_CHECKING:
     from unskew.demo.story import Story
 
-__all__ = ["demo_page"]
-
 
 def demo_page(story: Story) -> str:
     """The report of a demo as one HTML page."""

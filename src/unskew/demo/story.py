@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.datasets import make_search_dataset
 from unskew.datasets.tables import features_table
 from unskew.evaluation.evaluation import DEFAULT_METRICS, Evaluation, average_rank, evaluate
@@ -30,10 +30,6 @@ from unskew.simulate import (
     sample,
     true_propensities,
 )
-
-__all__ = ["CLICKS", "DEBIASED", "LABELS", "Story", "tell"]
-
-FloatArray = npt.NDArray[np.float64]
 
 CLICKS, DEBIASED, LABELS = "raw clicks", "Pairwise Debiasing", "labels"
 

@@ -41,6 +41,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.metrics import (
     FROM_CLICKS,
@@ -55,10 +56,6 @@ from unskew.evaluation.significance import Interval
 from unskew.log.counts import count_statistics, sums
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
-
-__all__ = ["DEFAULT_METRICS", "ESTIMATORS", "Estimate", "Estimator", "evaluate_clicks"]
-
-FloatArray = npt.NDArray[np.float64]
 
 DEFAULT_METRICS = ("dcg@10", "ndcg@10", "click@1")
 N_RESAMPLES = 1_000

@@ -11,15 +11,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.metrics import Metric, parse_metric, quotient, rank_queries
 from unskew.evaluation.significance import Interval, bootstrap_interval
 from unskew.log.counts import sums
 from unskew.log.labelled import LabelledData
-
-__all__ = ["DEFAULT_METRICS", "Evaluation", "average_rank", "evaluate"]
-
-FloatArray = npt.NDArray[np.float64]
 
 DEFAULT_METRICS = ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map")
 TIES = ("average", "stable")

@@ -20,24 +20,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, prange
 
+from unskew.array_types import FloatArray, IntArray
 from unskew.errors import UsageError
 from unskew.log.counts import sums
 from unskew.log.grades import discount, gain
-
-__all__ = [
-    "FROM_CLICKS",
-    "METRICS",
-    "ON_LABELS",
-    "Metric",
-    "RankedQueries",
-    "examination",
-    "parse_metric",
-    "quotient",
-    "rank_queries",
-]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 NO_CUT = np.iinfo(np.int64).max
 

@@ -11,9 +11,7 @@ from itertools import groupby, permutations, product
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["expected_metric", "metric_of_order"]
-
-FloatArray = npt.NDArray[np.float64]
+from unskew.array_types import FloatArray
 
 
 def _dcg(value: FloatArray, k: int) -> float:

@@ -10,23 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from unskew.evaluation.evaluation import Evaluation
 
-__all__ = [
-    "TESTS",
-    "Comparison",
-    "Interval",
-    "bootstrap_interval",
-    "compare",
-    "fisher_randomization",
-    "holm",
-    "paired_t_test",
-]
 
-FloatArray = npt.NDArray[np.float64]
 Seed = int | np.random.Generator
 
 # How many numbers a block of resamples may hold: bounds the memory, not the result.

@@ -8,15 +8,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import MissingDependencyError
 from unskew.export.format import Exportable, Scores
 from unskew.export.treelite_model import treelite_model
-
-__all__ = ["FORMAT"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MODEL = "main.c"
 

@@ -14,12 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
-
-__all__ = ["Candidates"]
-
-FloatArray = npt.NDArray[np.float64]
-
 
 # Booleans, integers and floats, as NumPy calls them.
 _NUMBERS = "biuf"

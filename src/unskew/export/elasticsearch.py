@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.export.format import (
     Exportable,
     Scores,
@@ -23,10 +23,6 @@ from unskew.export.format import (
 )
 from unskew.export.trees import Forest, Node, numbered
 from unskew.export.xgboost_forms import with_base_tree
-
-__all__ = ["FORMAT"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MODEL = "model.json"
 

@@ -11,18 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.export.format import SAMPLES, Exportable, as_json, from_json
 from unskew.export.samples import from_samples, sample_rows, standardized_rows, to_samples
 from unskew.export.trees import Forest, forest_of
 from unskew.registry import EXPORTS, ExportEntry, ranker_name
 from unskew.store import check_replaceable, read_folder, write_folder
-
-__all__ = ["KIND", "TOLERANCE", "Parity", "check_export", "export_model"]
-
-FloatArray = npt.NDArray[np.float64]
 
 KIND = "export"
 _VERSION = 1

@@ -9,24 +9,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.export.kernels import flatten, score_rows
 from unskew.export.trees import Forest
 
-__all__ = [
-    "ExportFormat",
-    "Exportable",
-    "Scores",
-    "as_json",
-    "from_json",
-    "refuse_categories",
-    "score_forest",
-    "single",
-]  # fmt: skip
-
-FloatArray = npt.NDArray[np.float64]
 Scores = Mapping[str, FloatArray]
 
 

@@ -19,8 +19,6 @@ from numba.extending import intrinsic
 
 from unskew.export.trees import Forest, Node
 
-__all__ = ["FlatForest", "flatten", "score_rows"]
-
 # What a split compares: a number, where a missing value goes right or left, or categories.
 _MISSING_RIGHT, _MISSING_LEFT, _CATEGORIES = 0, 1, 2
 _BLOCK = 256

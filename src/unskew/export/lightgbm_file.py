@@ -6,13 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.export.format import Exportable, Scores
-
-__all__ = ["FORMAT"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MODEL = "model.txt"
 

@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.export.format import (
     Exportable,
@@ -33,10 +31,6 @@ from unskew.export.xgboost_forms import (
     from_saved,
     saved,
 )
-
-__all__ = ["LearningToRankPlugin"]
-
-FloatArray = npt.NDArray[np.float64]
 
 MODEL, RAW, FEATURE_SET = "model.json", "model-raw.json", "featureset.json"
 

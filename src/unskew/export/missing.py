@@ -10,8 +10,6 @@ from unskew.errors import UsageError
 from unskew.export.rounding import LARGEST
 from unskew.export.trees import Forest, Node
 
-__all__ = ["MOST_GROWTH", "missing_goes_right", "require_missing_as_zero"]
-
 # How many times larger trees may become when they are rewritten.
 MOST_GROWTH = 5
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from unskew.errors import UsageError
 
-__all__ = ["ranker_graph"]
-
 # The standardizer's marks of a column that is a number, and of one that tells a gap.
 _NUMBER, _GAP = -1, -2
 

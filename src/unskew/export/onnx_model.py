@@ -11,16 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import MissingDependencyError
 from unskew.export.format import Exportable, Scores, refuse_categories
 from unskew.export.onnx_columns import ranker_graph
 from unskew.export.trees import Forest, numbered
-
-__all__ = ["FORMAT"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MODEL = "model.onnx"
 _INPUT, _OUTPUT = "features", "score"

@@ -9,8 +9,6 @@ from __future__ import annotations
 from unskew.export.ltr_plugin import LearningToRankPlugin
 from unskew.export.xgboost_forms import DEFAULT, RIGHT, ZERO_VALUE
 
-__all__ = ["FORMAT"]
-
 FORMAT = LearningToRankPlugin(
     "OpenSearch learning-to-rank",
     {

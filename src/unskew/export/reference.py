@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from unskew.export.trees import Forest, Node
 
-__all__ = ["leaf_of", "score"]
-
 
 def score(forest: Forest, values: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
     """The score of every row: the leaves that it reaches, added up tree by tree."""

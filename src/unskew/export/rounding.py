@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["LARGEST", "above", "at_most"]
-
 LARGEST = float(np.finfo(np.float32).max)
 
 

@@ -11,14 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.export.rounding import at_most
 from unskew.export.trees import Forest
-
-__all__ = ["from_samples", "sample_rows", "standardized_rows", "to_samples"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # Far beyond any threshold, and still finite in single precision.
 _EXTREME = (-3.0e38, -1e30, -1.0, 0.0, 1.0, 1e30, 3.0e38)

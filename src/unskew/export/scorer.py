@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
 from unskew.export.candidates import Candidates
 from unskew.export.kernels import FlatForest, flatten, score_rows
 from unskew.export.trees import forest_of
-
-__all__ = ["Scorer"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Scorer:

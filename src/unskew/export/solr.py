@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.export.format import (
     Exportable,
@@ -31,10 +31,6 @@ from unskew.export.missing import require_missing_as_zero
 from unskew.export.rounding import LARGEST, at_most
 from unskew.export.trees import ZERO, Forest, Node
 from unskew.export.xgboost_forms import with_base_tree
-
-__all__ = ["FORMAT", "before_slack"]
-
-FloatArray = npt.NDArray[np.float64]
 
 SLACK = np.float32(1e-6)
 # The number nearest to zero that can become a threshold.

@@ -7,16 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import MissingDependencyError
 from unskew.export.format import Exportable, Scores
 from unskew.export.trees import Forest, Numbered, numbered
 from unskew.export.xgboost_forms import with_base_tree
-
-__all__ = ["FORMAT", "treelite_model"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MODEL = "model.treelite"
 

@@ -15,16 +15,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
-
-__all__ = [
-    "ZERO", "Forest", "Node", "Numbered", "forest_of", "lightgbm_forest", "numbered",
-    "xgboost_forest",
-]  # fmt: skip
-
-FloatArray = npt.NDArray[np.float64]
 
 # LightGBM takes values up to this size for zero, both when it trains and when it predicts.
 ZERO = float(np.float32(1e-35))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.export.format import (
     SAMPLES,
     Exportable,
@@ -25,10 +25,6 @@ from unskew.export.format import (
 )
 from unskew.export.trees import Forest, Node
 from unskew.export.xgboost_forms import dumped
-
-__all__ = ["FORMAT"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MODEL, _PROFILE = "model.json", "rank-profile.txt"
 

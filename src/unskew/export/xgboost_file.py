@@ -7,16 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import MissingDependencyError
 from unskew.export.format import Exportable, Scores, as_json, refuse_categories
 from unskew.export.xgboost_forms import saved
 from unskew.trees.boosters import allowed_names
-
-__all__ = ["FORMAT"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MODEL = "model.json"
 

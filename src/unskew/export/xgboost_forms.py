@@ -16,8 +16,6 @@ from unskew.export.format import single
 from unskew.export.rounding import above
 from unskew.export.trees import Forest, Node, numbered
 
-__all__ = ["DEFAULT", "RIGHT", "ZERO_VALUE", "dumped", "from_dumped", "from_saved", "saved"]
-
 # Where a reader sends a missing value: as each split says, to the right, or where 0 goes.
 DEFAULT, RIGHT, ZERO_VALUE = "default", "right", "zero"
 

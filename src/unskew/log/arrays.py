@@ -17,8 +17,6 @@ from unskew.log.impressions import Impressions, run_offsets
 from unskew.log.keys import KeyCoder
 from unskew.log.matrix import features_from
 
-__all__ = ["impressions_from_arrays"]
-
 
 def impressions_from_arrays(
     X: Any,

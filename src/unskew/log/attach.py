@@ -21,8 +21,6 @@ from unskew.progress import progress_bar
 if TYPE_CHECKING:
     from unskew.log.read import LogOptions
 
-__all__ = ["attach_features"]
-
 
 def attach_features(
     data: Impressions, source: Any, columns: Columns, options: LogOptions

@@ -6,15 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.array_types import IntArray
 from unskew.log.columns import FeatureColumns
 from unskew.log.compact import NO_CONTEXT, Compactor, SessionBatch
 from unskew.log.impressions import Impressions
 from unskew.log.keys import KeyCoder
 from unskew.log.schema import Kind
-
-__all__ = ["SessionCoder"]
-
-IntArray = npt.NDArray[np.int64]
 
 _NULL_KINDS = {str(kind.role): kind for kind in Kind if kind.name.startswith("NULL_")}
 

@@ -15,8 +15,6 @@ from unskew.log.keys import KeyCoder, decode_categories
 from unskew.log.schema import missing_column
 from unskew.log.sources import SourceTable, quoted
 
-__all__ = ["FeatureColumns", "choose_features", "require_columns", "select_sql"]
-
 _SMALL_INTEGERS = {"TINYINT", "SMALLINT", "UTINYINT", "USMALLINT", "BOOLEAN"}
 _INTEGERS = _SMALL_INTEGERS | {"INTEGER", "BIGINT", "UINTEGER"}
 _FLOATS = {"FLOAT", "DOUBLE"}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import IntArray
 from unskew.log.features import Features
 from unskew.log.grouping import (
     CodedSessions,
@@ -38,10 +39,6 @@ from unskew.log.interning import (
 )
 from unskew.log.keys import KeyCoder, decode_categories
 from unskew.log.problems import Problems, explain_refused, weight_is_valid
-
-__all__ = ["NO_CONTEXT", "Compactor", "HashTable", "SessionBatch"]
-
-IntArray = npt.NDArray[np.int64]
 
 NO_CONTEXT = int(np.iinfo(np.int64).min)
 NO_COLLISIONS_FORCED = np.uint64(0xFFFFFFFFFFFFFFFF)

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from unskew.errors import UsageError
 
-__all__ = ["Features"]
-
 
 @dataclass(frozen=True, eq=False)
 class Features:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["discount", "gain"]
-
-FloatArray = npt.NDArray[np.float64]
+from unskew.array_types import FloatArray
 
 
 def gain(grade: npt.ArrayLike) -> FloatArray:

@@ -22,15 +22,6 @@ from unskew.log.interning import EMPTY, HEAD
 from unskew.log.problems import report
 from unskew.log.schema import MAX_GRADE, MAX_POSITION, Kind
 
-__all__ = [
-    "CodedSessions",
-    "PageRecords",
-    "encode_pages",
-    "encode_patterns",
-    "order_ragged",
-    "split_pages",
-]
-
 _DUPLICATE_DOC = int(Kind.DUPLICATE_DOC)
 
 

@@ -11,21 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import Int32Array, IntArray
 from unskew.errors import UsageError
 from unskew.log.features import Features
-
-__all__ = [
-    "Documents",
-    "Impressions",
-    "Pages",
-    "Patterns",
-    "Session",
-    "ragged_entries",
-    "run_offsets",
-]
-
-IntArray = npt.NDArray[np.int64]
-Int32Array = npt.NDArray[np.int32]
 
 
 class Session(NamedTuple):

@@ -13,8 +13,6 @@ from unskew.log.impressions import Impressions
 from unskew.log.read import LogOptions, LogReading, read_with_problems
 from unskew.log.sources import TableLike
 
-__all__ = ["Inspection", "PositionClicks", "inspect_impressions", "inspect_log"]
-
 
 @dataclass(frozen=True)
 class PositionClicks:

@@ -20,20 +20,6 @@ from unskew.log.problems import report
 from unskew.log.schema import Kind
 from unskew.mixing import FIRST, GOLDEN, mix
 
-__all__ = [
-    "EMPTY",
-    "HEAD",
-    "FeatureRows",
-    "RowTable",
-    "hash_rows",
-    "intern_records",
-    "intern_rows",
-    "mark_seen",
-    "rehash",
-    "split_records",
-    "tally",
-]
-
 EMPTY = -1
 # The words before a record's content: what the record carries, and the content's length.
 HEAD = 2

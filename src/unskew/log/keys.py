@@ -17,8 +17,6 @@ import pyarrow.compute as pc
 
 from unskew.log.features import Features
 
-__all__ = ["KeyCoder", "decode_categories", "match_keys"]
-
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = range(-(2**63), 2**63)
 

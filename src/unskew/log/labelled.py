@@ -13,8 +13,6 @@ from unskew.errors import DataError
 from unskew.log.features import Features
 from unskew.log.impressions import ragged_entries, run_offsets
 
-__all__ = ["LabelledData"]
-
 
 @dataclass(frozen=True, eq=False)
 class LabelledData:

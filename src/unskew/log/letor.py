@@ -18,8 +18,6 @@ from unskew.errors import DataError
 from unskew.log.features import Features
 from unskew.log.labelled import LabelledData
 
-__all__ = ["is_letor", "read_letor"]
-
 _ENDINGS = (".txt", ".dat", ".letor", ".svm", ".svmlight", ".libsvm")
 _DOCID = re.compile(rb"docid\s*=\s*(\S+)")
 _LINE = re.compile(

@@ -14,8 +14,6 @@ from unskew.log.features import Features
 from unskew.log.sources import connect, open_table
 from unskew.log.sources.frames import is_frame
 
-__all__ = ["features_from", "is_frame"]
-
 
 def features_from(
     X: Any, *, names: Sequence[str] | None = None, categorical: Sequence[str] = ()

@@ -11,15 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from unskew.array_types import IntArray
 from unskew.log.impressions import ragged_entries
 from unskew.log.schema import MAX_GRADE, MAX_POSITION, Kind
 
 if TYPE_CHECKING:
     from unskew.log.compact import SessionBatch
 
-__all__ = ["Problems", "explain_refused", "report"]
 
-IntArray = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 

@@ -26,8 +26,6 @@ from unskew.log.schema import Columns, Kind, Problem, resolve_columns
 from unskew.log.sessions import read_sessions
 from unskew.log.sources import SourceTable, TableLike, connect, open_table
 
-__all__ = ["LogOptions", "LogReading", "read_labels", "read_log", "read_with_problems"]
-
 
 @dataclass(frozen=True)
 class LogOptions:

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 
 from unskew.log.impressions import Session
 
-__all__ = ["reference_counts"]
-
 
 def reference_counts(
     sessions: Iterable[Session],

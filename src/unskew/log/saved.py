@@ -24,8 +24,6 @@ from unskew.log.impressions import Documents, Impressions, Pages, Patterns
 from unskew.log.soundness import check_sound
 from unskew.store import StoredFolder, open_folder, write_folder
 
-__all__ = ["KIND", "load", "save_impressions"]
-
 KIND = "impressions"
 VERSION = 1
 

@@ -9,16 +9,6 @@ from enum import IntEnum
 
 from unskew.errors import DataError
 
-__all__ = [
-    "MAX_GRADE",
-    "MAX_POSITION",
-    "Columns",
-    "Kind",
-    "Problem",
-    "missing_column",
-    "resolve_columns",
-]
-
 MAX_GRADE = 31
 MAX_POSITION = 2**31 - 1
 

@@ -29,8 +29,6 @@ from unskew.log.schema import Columns
 from unskew.log.sources import SourceTable
 from unskew.progress import progress_bar
 
-__all__ = ["SessionOrder", "read_sessions"]
-
 
 class SessionOrder(Enum):
     """What is assumed of the order of sessions, from cheapest to always right."""

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from unskew.log.impressions import Impressions, Pages, Patterns
 
-__all__ = ["check_sound"]
-
 
 def check_sound(data: Impressions) -> None:
     """A ValueError unless every index has what it points to and every number makes sense."""

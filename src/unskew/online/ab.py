@@ -19,8 +19,6 @@ from unskew.online.sequential import DEFAULT_EXPECTED
 from unskew.online.sessions import SessionColumns, SessionTable, add_sessions, create_sessions
 from unskew.online.units import unit_rows
 
-__all__ = ["ABReading", "read_ab"]
-
 By = Literal["day", "segment", "query"]
 ARMS = ("control", "treatment")
 

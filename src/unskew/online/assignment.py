@@ -7,8 +7,6 @@ from typing import Any
 
 from unskew.errors import UsageError
 
-__all__ = ["Assignment", "check_assignment", "check_share"]
-
 # Below this the arms are not what the assignment promised (Fabijan et al., KDD 2019).
 MISMATCH = 0.001
 

@@ -20,8 +20,6 @@ from unskew.online.sequential import (
     student_quantile,
 )
 
-__all__ = ["Change", "Rule", "change", "correct", "percent"]
-
 
 @dataclass(frozen=True)
 class Rule:

@@ -9,8 +9,6 @@ from unskew.errors import DataError
 from unskew.log.schema import missing_column
 from unskew.log.sources import SourceTable, quoted
 
-__all__ = ["Day", "day_of", "key", "number", "require"]
-
 _WHOLE = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT",
     "UINTEGER", "UBIGINT", "UHUGEINT",

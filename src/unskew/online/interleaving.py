@@ -14,8 +14,6 @@ import numpy as np
 
 from unskew.errors import DataError, UsageError
 
-__all__ = ["METHODS", "Mixed", "competitive_pairs", "probabilistic", "team_draft"]
-
 A, B = "A", "B"
 TEAMS = (A, B)
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from unskew.errors import UsageError
 
-__all__ = ["AGGREGATES", "ColumnMeasure", "Measure", "click_measures", "column_measures"]
-
 DEFAULT_DEPTHS = (1, 3, 5)
 
 # How the rows of a session become one value of it, as SQL over the column.

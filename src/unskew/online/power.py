@@ -19,8 +19,6 @@ from unskew.online.sequential import critical_value
 from unskew.online.sessions import SessionColumns, add_sessions, create_sessions
 from unskew.online.units import unit_rows
 
-__all__ = ["Baseline", "Plan", "baseline_from_log", "plan_ab"]
-
 # No search team waits for more sessions than this.
 _MOST = 1e15
 

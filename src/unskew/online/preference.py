@@ -8,9 +8,9 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.significance import Interval
 from unskew.log.sources import SourceTable, TableLike, connect, open_table, quoted
@@ -18,10 +18,6 @@ from unskew.online.expressions import key, number, require
 from unskew.online.ratio import Units, ratios
 from unskew.online.rules import RowRule, check_rows, is_click, is_finite, is_given
 from unskew.online.spool import spool
-
-__all__ = ["InterleavingReading", "Margin", "Preference", "read_interleaving"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # Sums of credits nearer to 0 than this are ties: they differ from it by rounding only.
 _TIE = 1e-9

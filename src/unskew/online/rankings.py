@@ -15,8 +15,6 @@ from unskew.online.expressions import key, number, require
 from unskew.online.interleaving import METHODS, TEAMS
 from unskew.online.rules import check_rows, is_finite, is_given
 
-__all__ = ["mix_rankings"]
-
 _SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
 

@@ -12,14 +12,9 @@ from math import copysign, inf, isfinite, sqrt
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray, IntArray
 from unskew.evaluation.significance import Interval
-
-__all__ = ["Ratio", "Relative", "Units", "adjusted_ratios", "ratios", "relative_interval", "welch"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class Units(NamedTuple):

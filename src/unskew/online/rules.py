@@ -9,8 +9,6 @@ from unskew.errors import DataError
 from unskew.log.sources import SourceTable, quoted
 from unskew.online.expressions import number
 
-__all__ = ["RowRule", "check_rows", "is_click", "is_finite", "is_given"]
-
 
 class RowRule(NamedTuple):
     """A condition in SQL that no row may fulfil, its column, what is wrong then, and the remedy."""

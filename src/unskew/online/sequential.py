@@ -34,8 +34,6 @@ from math import exp, inf, isinf, log, log1p, sqrt
 from scipy.special import log_ndtr, ndtri_exp
 from scipy.stats import t as student
 
-__all__ = ["DEFAULT_EXPECTED", "always_valid_p", "critical_value", "student_quantile"]
-
 # The relative change for which a test is taken to have been planned.
 DEFAULT_EXPECTED = 0.02
 

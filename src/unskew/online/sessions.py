@@ -21,8 +21,6 @@ from unskew.online.rules import RowRule, check_rows, is_click, is_finite, is_giv
 from unskew.online.spool import spool
 from unskew.store import MANIFEST
 
-__all__ = ["SessionColumns", "SessionTable", "add_sessions", "create_sessions"]
-
 # A page longer than this has its positions counted one by one when repeated ones are looked for.
 _LONG_PAGE = 62
 

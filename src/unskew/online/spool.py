@@ -7,9 +7,6 @@ from collections.abc import Iterable, Iterator
 import duckdb
 import pyarrow as pa
 
-__all__ = ["spool"]
-
-
 # Rows inserted by one statement: batches of a stream may be small.
 _ROWS = 1 << 19
 

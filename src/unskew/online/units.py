@@ -11,12 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
+from unskew.array_types import FloatArray
 from unskew.online.measures import Measure
 from unskew.online.ratio import Ratio, Units, adjusted_ratios, ratios
-
-__all__ = ["UnitRows", "unit_rows"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,12 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from unskew.array_types import FloatArray
 from unskew.log.impressions import Pages
 from unskew.pairs.statistic import Pairs
-
-__all__ = ["gain_pairs"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True)

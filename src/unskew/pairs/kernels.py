@@ -25,9 +25,7 @@ import numpy.typing as npt
 from numba import njit, prange
 from numpy.polynomial import Chebyshev, Polynomial
 
-__all__ = ["Biases", "Ranking", "Scores", "rank_and_sum_losses", "sum_by_document", "sum_gradients"]
-
-FloatArray = npt.NDArray[np.float64]
+from unskew.array_types import FloatArray
 
 # Lets the compiler fuse multiplications with additions and reorder sums within a loop, always in
 # the same way; infinities and NaN keep their meaning.

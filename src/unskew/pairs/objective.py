@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.log.grades import discount
 from unskew.log.impressions import Pages
 from unskew.pairs import kernels
@@ -15,10 +15,6 @@ from unskew.pairs.statistic import Pairs
 from unskew.pairs.table import PairTable
 from unskew.pairs.update import LIMIT, reestimated
 from unskew.position_bias import PositionBias
-
-__all__ = ["PairwiseObjective", "threads"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class PairwiseObjective:

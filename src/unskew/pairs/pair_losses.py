@@ -7,15 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.log.counts import sums
 from unskew.log.impressions import Pages
 from unskew.pairs.statistic import Pairs
 from unskew.pairs.update import reestimated
 from unskew.position_bias import PositionBias
-
-__all__ = ["PairLosses"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

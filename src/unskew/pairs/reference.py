@@ -12,27 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.log.grades import discount, gain
 from unskew.log.impressions import Session
 
-__all__ = [
-    "ClickedPage",
-    "adjusted_lambdas",
-    "algorithm_1",
-    "delta_z",
-    "hessians",
-    "lambda_ij",
-    "loss_ij",
-    "position_losses",
-    "ranks",
-    "reference_gain_pairs",
-    "reference_pairs",
-    "update_biases",
-]
-
-FloatArray = npt.NDArray[np.float64]
 Regressor = Callable[[FloatArray, FloatArray], FloatArray]
 
 

@@ -17,11 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, prange
 
-from unskew.log.impressions import Impressions, Int32Array, IntArray
-
-__all__ = ["Pairs", "pair_statistics"]
-
-FloatArray = npt.NDArray[np.float64]
+from unskew.array_types import FloatArray, Int32Array, IntArray
+from unskew.log.impressions import Impressions
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.log.impressions import Pages
 from unskew.pairs.statistic import Pairs
 
-__all__ = ["PairTable"]
-
-FloatArray = npt.NDArray[np.float64]
 UintArray = npt.NDArray[np.unsignedinteger]
 
 # Chunks of pages are cut by the number of pairs, never by the number of threads, so that sums are

@@ -21,14 +21,10 @@ None of the three touches a run in which every position has losses and no bias l
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.position_bias import PositionBias
-
-__all__ = ["LIMIT", "check_p", "reestimated", "updated_curve"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # No click log we know of has a position a thousand times less likely to be clicked for its place
 # alone; a bias beyond this bound is the feedback loop described above.

@@ -11,17 +11,6 @@ from unskew.paper.peers import PEERS
 from unskew.paper.profiles import LEARNED, Profile
 from unskew.paper.runs import DEFAULT_CLICKS, DEFAULT_SEVERITY, TUNED, Clicks, Run, Study
 
-__all__ = [
-    "BASELINES",
-    "COMPARED",
-    "DRAWN",
-    "ESTIMATING",
-    "EXPERIMENTS",
-    "FIGURES",
-    "OURS",
-    "runs_of",
-]
-
 # The treatments of clicks, those of the paper's table first and in its order. Beyond the paper: one
 # side of Pairwise Debiasing, the true propensities, and Pairwise Debiasing with the other rankers.
 COMPARED: Mapping[str, tuple[str, ...]] = {

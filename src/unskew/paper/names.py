@@ -6,17 +6,6 @@ from collections.abc import Mapping
 
 from unskew.registry import METHODS
 
-__all__ = [
-    "COLOURS",
-    "LIST_NAMES",
-    "METHOD_NAMES",
-    "METRIC_NAMES",
-    "MODEL_NAMES",
-    "PUBLISHED",
-    "RANKER_NAMES",
-    "named",
-]
-
 RANKER_NAMES: Mapping[str, str] = {
     "lambdamart": "LambdaMART",
     "dnn": "DNN",

@@ -12,12 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray, IntArray
 from unskew.log.impressions import Impressions, ragged_entries
 
-__all__ = ["PEERS", "PeerSettings", "Predict", "SessionRows"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Predict = Callable[[npt.NDArray[np.floating]], FloatArray]
 
 RATE, LEAVES, SAMPLED = 0.05, 31, 0.9

@@ -12,7 +12,6 @@ from unskew.errors import MissingDependencyError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Line", "Panel", "save_plot"]
 
 PANEL_WIDTH, PANEL_HEIGHT = 4.6, 3.5
 ALONE = 7.2  # the width of a panel without neighbours

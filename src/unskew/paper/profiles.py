@@ -14,8 +14,6 @@ from typing import Any
 from unskew.datasets.opening import GeneratedSize
 from unskew.registry import METHODS
 
-__all__ = ["LEARNED", "PROFILES", "Profile", "candidates", "paper_settings"]
-
 
 @dataclass(frozen=True)
 class Profile:

@@ -12,8 +12,6 @@ from unskew.paper.sections import SECTIONS, Section, Table
 from unskew.report.page import Section as PageSection
 from unskew.report.page import figure, page, paragraph, table
 
-__all__ = ["MARKDOWN", "REPORT", "markdown_table", "render"]
-
 MARKDOWN, REPORT = "results.md", "report.html"
 
 

@@ -20,8 +20,6 @@ from unskew.paper.training import perform
 from unskew.paper.worlds import ESTIMATED
 from unskew.progress import progress_bar
 
-__all__ = ["missing_runs", "run_all"]
-
 # Results wait in memory for at most so many seconds.
 SAVE_EVERY = 5.0
 

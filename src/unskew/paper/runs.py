@@ -18,21 +18,6 @@ from unskew.errors import DataError
 from unskew.paper.profiles import Profile
 from unskew.store import replace_file
 
-__all__ = [
-    "DEFAULT_CLICKS",
-    "DEFAULT_SEVERITY",
-    "FILE",
-    "METRICS",
-    "PAPER",
-    "TUNED",
-    "Clicks",
-    "Result",
-    "Run",
-    "Study",
-    "read_results",
-    "save_results",
-]
-
 FILE = "results.parquet"
 
 METRICS = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10")

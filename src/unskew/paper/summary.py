@@ -18,19 +18,6 @@ import numpy as np
 from unskew.evaluation.significance import holm, paired_t_test
 from unskew.paper.runs import Result
 
-__all__ = [
-    "Difference",
-    "Summary",
-    "Value",
-    "differences",
-    "grouped",
-    "metric_of",
-    "order_statement",
-    "per_seed",
-    "select",
-    "summarise",
-]
-
 LEVEL = 0.95
 
 Key = TypeVar("Key", bound=Hashable)

@@ -22,8 +22,6 @@ from unskew.paper.worlds import World, world_of
 from unskew.position_bias import PositionBias
 from unskew.registry import METHODS, RANKERS
 
-__all__ = ["perform"]
-
 
 @dataclass(frozen=True)
 class _Trained:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.array_types import FloatArray
 from unskew.datasets import Dataset
 from unskew.datasets.opening import LabelledSource
 from unskew.datasets.tables import features_table
@@ -30,16 +31,6 @@ from unskew.simulate import (
     score_policy,
     true_propensities,
 )
-
-__all__ = [
-    "ESTIMATED",
-    "LISTS",
-    "Timed",
-    "World",
-    "world_of",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The parameter of each click model that says how severe position bias is.
 SEVERITY = {"pbm": "theta", "cascade": "beta"}

@@ -16,18 +16,20 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
+from unskew.array_types import FloatArray
 from unskew.bias.cells import shown_by_position
 from unskew.bias.estimator import BiasEstimator, mark_never_clicked
 from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
+from unskew.log.sources.frames import is_frame
 from unskew.pairs.objective import threads
 from unskew.pairs.statistic import Pairs
 from unskew.position_bias import PositionBias
 from unskew.rankers.bias_history import BiasHistory
 from unskew.rankers.debias import Debiasing, resolve_debias
-from unskew.rankers.inputs import aligned, column_of, features_of, is_frame, pairs_of
+from unskew.rankers.inputs import aligned, column_of, features_of, pairs_of
 from unskew.rankers.labels import label_impressions
 from unskew.rankers.ranking import Ranking, rank_candidates
 from unskew.rankers.saving import load, save
@@ -35,10 +37,6 @@ from unskew.rankers.settings import Constraint, check_settings
 from unskew.rankers.training import Callback, Rounds, Training, train
 from unskew.rankers.validation import Validation, mean_ndcg, validation_of
 from unskew.registry import METHODS, check_debias, ranker_name
-
-__all__ = ["Ranker"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

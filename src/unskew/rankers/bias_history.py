@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from unskew.position_bias import PositionBias
 
-__all__ = ["BiasHistory"]
-
 
 @dataclass(frozen=True, eq=False)
 class BiasHistory:

@@ -11,8 +11,6 @@ from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.registry import METHODS, check_debias, make_estimator
 
-__all__ = ["Debiasing", "resolve_debias"]
-
 
 @dataclass(frozen=True)
 class Debiasing:

@@ -12,10 +12,9 @@ from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
-from unskew.log.matrix import features_from, is_frame
+from unskew.log.matrix import features_from
+from unskew.log.sources.frames import is_frame
 from unskew.pairs.statistic import Pairs, pair_statistics
-
-__all__ = ["aligned", "check_rankable", "column_of", "features_of", "is_frame", "pairs_of"]
 
 
 def features_of(X: Any) -> Features:

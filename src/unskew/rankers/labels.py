@@ -12,8 +12,6 @@ from unskew.pairs.gains import gain_pairs
 from unskew.pairs.statistic import Pairs
 from unskew.rankers.inputs import check_rankable
 
-__all__ = ["label_gains", "label_impressions"]
-
 HIGHEST_GRADE = 31
 
 

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Explanation", "Ranking", "rank_candidates"]
-
 
 @dataclass(frozen=True, eq=False)
 class Ranking:

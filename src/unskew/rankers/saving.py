@@ -26,7 +26,6 @@ from unskew.store import StoredFolder, open_folder, parse_json, read_kind, write
 if TYPE_CHECKING:
     from unskew.rankers.base import Ranker
 
-__all__ = ["load", "numbers", "read_json", "save", "texts", "write_json"]
 
 # 1: as saved by 0.1.0, where each ranker had a format of its own; 2: one for all.
 _VERSION = 2

@@ -10,20 +10,6 @@ import numpy as np
 
 from unskew.errors import UsageError
 
-__all__ = [
-    "ABOVE_ZERO",
-    "COMMON",
-    "COUNT",
-    "LAYERS",
-    "SHARE",
-    "Constraint",
-    "check_settings",
-    "one_of",
-    "optional",
-    "seed_of",
-    "whole",
-]
-
 
 class Constraint(NamedTuple):
     """What a setting must be, in words, and whether a value is that."""

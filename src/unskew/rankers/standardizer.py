@@ -15,12 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError
 from unskew.log.features import Features
-
-__all__ = ["Standardizer"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _NUMBER, _GAP = -1, -2
 _BLOCK = 1 << 16

@@ -7,16 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from unskew.array_types import FloatArray
 from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
 from unskew.rankers.validation import Validation, best_round
-
-__all__ = ["Callback", "Rounds", "Training", "TrainingRound", "train"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Training(Protocol):

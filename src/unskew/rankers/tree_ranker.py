@@ -9,15 +9,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.rankers.base import Ranker
 from unskew.rankers.ranking import Explanation
 from unskew.rankers.settings import ABOVE_ZERO, COUNT, SHARE, Constraint, whole
-from unskew.trees.boosters import BOOSTERS, Trees, library
-
-__all__ = ["TREES", "TreeRanker"]
-
-FloatArray = npt.NDArray[np.float64]
+from unskew.registry import BOOSTERS
+from unskew.trees.boosters import Trees, library
 
 # The settings of trees, beside the fewest documents in a leaf.
 TREES: Mapping[str, Constraint] = {

@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.trees.boosters import Grower
-
-__all__ = ["TreeRounds"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class TreeRounds:

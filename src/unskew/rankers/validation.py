@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.metrics import METRICS, rank_queries
 from unskew.log.features import Features
@@ -15,17 +16,6 @@ from unskew.log.labelled import LabelledData
 from unskew.pairs.pair_losses import PairLosses
 from unskew.pairs.statistic import pair_statistics
 from unskew.position_bias import PositionBias
-
-__all__ = [
-    "ClickValidation",
-    "LabelValidation",
-    "Validation",
-    "best_round",
-    "mean_ndcg",
-    "validation_of",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Validation(Protocol):

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-__all__ = ["Curve", "Dot", "curves", "dots"]
-
 # Distinguishable without colour vision (Okabe and Ito), and each with its own dash as well.
 COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7")
 DASHES = ("", "6 3", "2 2", "8 3 2 3", "1 3")

@@ -8,13 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, prange
 
+from unskew.array_types import FloatArray, IntArray
 from unskew.clicks.stream import Streams, open_stream, stream_key, uniform
 from unskew.simulate.policies import LoggingPolicy
-
-__all__ = ["ShownPages", "draw_pages"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class ShownPages(NamedTuple):

@@ -19,18 +19,6 @@ from unskew.errors import DataError, UsageError
 from unskew.log.labelled import LabelledData
 from unskew.simulate.weak_ranker import fit_rank_svm
 
-__all__ = [
-    "LoggingPolicy",
-    "Predictor",
-    "changing_policy",
-    "drifting_policy",
-    "epsilon_policy",
-    "model_policy",
-    "random_policy",
-    "rank_svm_policy",
-    "score_policy",
-]
-
 
 class Predictor(Protocol):
     """Anything that scores feature rows."""

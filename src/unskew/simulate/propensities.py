@@ -8,14 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.base import ClickModel
 from unskew.clicks.kernels import FlatPages
 from unskew.log.labelled import LabelledData
 from unskew.simulate.policies import LoggingPolicy
-
-__all__ = ["Propensities", "average_propensities"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # How many shuffled lists of each query are drawn to average over, if examination depends on the list.
 SHUFFLES = 32

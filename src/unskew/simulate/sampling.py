@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.array_types import FloatArray
 from unskew.clicks import ClickModel, click_model
 from unskew.clicks.kernels import FlatPages
 from unskew.clicks.stream import Streams, stream_key
@@ -29,10 +30,6 @@ from unskew.simulate.pages import draw_pages
 from unskew.simulate.policies import LoggingPolicy, rank_svm_policy
 from unskew.simulate.propensities import Propensities, average_propensities
 from unskew.store import replace_file
-
-__all__ = ["sample", "sample_batches", "sample_to_parquet", "true_propensities"]
-
-FloatArray = npt.NDArray[np.float64]
 
 METADATA_KEY = b"unskew.simulation"
 

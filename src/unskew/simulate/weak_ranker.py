@@ -12,12 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError
 from unskew.log.labelled import LabelledData
-
-__all__ = ["WeakRanker", "fit_rank_svm"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # More training pairs than this do not make a linear ranker better, only slower.
 MAX_PAIRS = 200_000

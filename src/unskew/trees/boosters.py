@@ -10,13 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.log.features import Features
 from unskew.registry import BOOSTERS
-
-__all__ = ["BOOSTERS", "Grower", "Library", "TreeSettings", "Trees", "library"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.array_types import FloatArray
 from unskew.errors import StoreError
 from unskew.log.features import Features
 from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names, refuse_unknown
 from unskew.trees.structure import check_lightgbm
-
-__all__ = ["LIBRARY", "LightGBMGrower", "LightGBMTrees", "parameters"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # LightGBM's default of bin_construct_sample_cnt.
 _MOST_ROWS_COPIED = 200_000

@@ -15,10 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["check_lightgbm", "check_xgboost"]
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
+from unskew.array_types import IntArray
 
 _NUMBER = r"[-+0-9.einfaINFAE]+"
 _HEADER = (

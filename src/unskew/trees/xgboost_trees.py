@@ -11,15 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import xgboost
 
+from unskew.array_types import FloatArray
 from unskew.errors import StoreError
 from unskew.log.features import Features
 from unskew.store import parse_json
 from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names, refuse_unknown
 from unskew.trees.structure import check_xgboost
-
-__all__ = ["LIBRARY", "XGBoostGrower", "XGBoostTrees"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The other names of those parameters that we set.
 _ALIASES = {"eta": "learning_rate", "lambda": "reg_lambda", "n_jobs": "nthread"}

@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.cells import StateCells, States, cells_of, row_states
 from unskew.clicks.fitting.curve import examination_bias
 from unskew.clicks.fitting.likelihood import Evidence, Prediction
@@ -38,10 +39,6 @@ from unskew.errors import UsageError
 from unskew.log.counts import sums
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
-
-__all__ = ["AffineLikelihood"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _TINY = 1e-12
 # Where EM starts: the highest slope, and every base. A base of 0 stays 0, so trust begins above it.

@@ -14,12 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from unskew.array_types import FloatArray, IntArray
 from unskew.clicks.fitting.log_clicks import LogArrays, LogClicks
-
-__all__ = ["StateCells", "States", "cells_of"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # What a state knows beside the position.
 NOTHING, LAST_CLICK, CONTEXT = 0, 1, 2

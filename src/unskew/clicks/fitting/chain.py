@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.curve import examination_bias
 from unskew.clicks.fitting.likelihood import Evidence, Prediction
 from unskew.clicks.fitting.log_clicks import LogClicks
@@ -47,10 +48,6 @@ from unskew.clicks.fitting.walks import (
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
-
-__all__ = ["ChainForm", "ChainLikelihood", "ChainParameters"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _TINY = 1e-12
 START = 0.5

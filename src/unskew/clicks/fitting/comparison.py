@@ -9,18 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.fitted import FittedClickModel, fit_click_model
 from unskew.clicks.fitting.measures import ClickMeasures, measure_log
 from unskew.errors import DataError, UnskewError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.progress import progress_bar
 from unskew.registry import CLICK_MODELS
-
-__all__ = ["ClickModelOutcome", "compare_click_models", "held_out_mass"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

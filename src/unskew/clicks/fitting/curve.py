@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError
 from unskew.position_bias import PositionBias
-
-__all__ = ["examination_bias"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The smallest bias that is reported, and the fewest impressions from which one is.
 MINIMUM, MIN_SHOWN = 0.001, 10.0

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.fitting.measures import ClickMeasures, measure_log
@@ -23,9 +23,6 @@ from unskew.registry import CLICK_MODELS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FittedClickModel", "fit_click_model", "likelihood_of"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # Fewer sessions than this leave the curve of a context close to that of all sessions.
 FEW_SESSIONS = 100.0

@@ -13,13 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
-
-__all__ = ["ClickLikelihood", "Evidence", "Prediction"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from unskew.array_types import FloatArray, IntArray
 from unskew.log.counts import sums
 from unskew.log.impressions import Impressions
-
-__all__ = ["LogArrays", "LogClicks", "PatternRows"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class LogArrays(NamedTuple):

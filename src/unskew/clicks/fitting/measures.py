@@ -15,12 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.likelihood import ClickLikelihood, Prediction
 from unskew.errors import DataError
-
-__all__ = ["ClickMeasures", "measure", "measure_log"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _TINY = 1e-12
 # Patterns that are predicted at a time: some hundred megabytes of pages of ten.

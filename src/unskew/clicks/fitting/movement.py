@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["linked_states"]
-
 
 @njit(cache=True, nogil=True)
 def _root(parent, k):  # type: ignore[no-untyped-def]

@@ -14,14 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.likelihood import ClickLikelihood
-
-__all__ = ["Posterior", "posterior_of"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The first grid: logits from nearly never to nearly always relevant. The later ones: as many points
 # over so many standard deviations either side, and never closer than the grid before could tell.

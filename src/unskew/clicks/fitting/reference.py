@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-__all__ = ["ChainExpectation", "Walk", "expect_affine", "expect_chain", "walks"]
-
 
 def expect_affine(
     relevance: Sequence[float],

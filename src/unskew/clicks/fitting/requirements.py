@@ -11,8 +11,6 @@ from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.errors import DataError
 
-__all__ = ["check_clicks", "warn_of_unlinked_positions"]
-
 
 def check_clicks(clicks: LogClicks, kind: type[ClickModel]) -> None:
     """Refuse a log whose clicks say nothing about the parameters of this model."""

@@ -21,11 +21,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, expit, logit
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.likelihood import ClickLikelihood, Evidence
-
-__all__ = ["TableFit", "estimate_strength", "fit_table"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The strengths among which one is chosen: from hardly any shrinking to hardly anything else.
 STRENGTHS = np.geomspace(0.25, 512.0, 34)

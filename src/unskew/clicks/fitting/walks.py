@@ -11,22 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.log_clicks import LogArrays
-
-__all__ = [
-    "ChainCounts",
-    "ChainSums",
-    "ChainValues",
-    "below_last_click",
-    "below_profiles",
-    "chain_counts",
-    "chain_predictions",
-    "log_of",
-    "reached_places",
-    "seen_part",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 _TINY = 1e-12
 

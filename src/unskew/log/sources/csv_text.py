@@ -12,8 +12,6 @@ from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.table import SourceTable, engine_errors, literal, opened, quoted
 
-__all__ = ["CSV"]
-
 
 def _open(request: Request) -> SourceTable:
     files, name, connection = request.source, request.name, request.connection

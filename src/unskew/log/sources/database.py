@@ -8,8 +8,6 @@ from unskew.errors import DataError, UsageError
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.table import SourceTable, first_line, literal, opened, quoted
 
-__all__ = ["DATABASE"]
-
 
 def _open(request: Request) -> SourceTable:
     files, connection, table = request.source, request.connection, request.table

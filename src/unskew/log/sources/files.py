@@ -9,8 +9,6 @@ from pathlib import Path
 from unskew.errors import DataError, UsageError
 from unskew.log.sources.kind import SourceKind
 
-__all__ = ["files_of_one_kind"]
-
 
 def files_of_one_kind(
     paths: Sequence[str], kinds: Sequence[SourceKind]

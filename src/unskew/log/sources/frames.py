@@ -10,8 +10,6 @@ from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.table import SourceTable, dictionaries, first_line, opened
 
-__all__ = ["FRAMES", "is_frame"]
-
 
 def _is_pandas(frame: Any) -> bool:
     return type(frame).__module__.partition(".")[0] == "pandas"

@@ -10,8 +10,6 @@ import duckdb
 
 from unskew.log.sources.table import SourceTable
 
-__all__ = ["Request", "SourceKind"]
-
 
 @dataclass(frozen=True)
 class Request:

@@ -9,8 +9,6 @@ from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.table import SourceTable, dictionaries, first_line, literal, opened
 
-__all__ = ["PARQUET"]
-
 
 def _open(request: Request) -> SourceTable:
     files: list[str] = request.source

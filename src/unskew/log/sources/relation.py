@@ -9,8 +9,6 @@ from unskew.log.sources import table
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.table import VIEW, SourceTable
 
-__all__ = ["RELATION"]
-
 
 def _open(request: Request) -> SourceTable:
     relation: duckdb.DuckDBPyRelation = request.source

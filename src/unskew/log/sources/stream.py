@@ -7,8 +7,6 @@ import pyarrow as pa
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.table import SourceTable, dictionaries, engine_errors, opened
 
-__all__ = ["STREAM"]
-
 
 def _open(request: Request) -> SourceTable:
     stream, connection = request.source, request.connection

@@ -16,19 +16,6 @@ import pyarrow as pa
 from unskew.claims import temporary_folder
 from unskew.errors import DataError, UsageError
 
-__all__ = [
-    "BATCH_ROWS",
-    "VIEW",
-    "SourceTable",
-    "connect",
-    "dictionaries",
-    "engine_errors",
-    "first_line",
-    "literal",
-    "opened",
-    "quoted",
-]
-
 BATCH_ROWS = 2**18
 VIEW = "unskew_table"
 

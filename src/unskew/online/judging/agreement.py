@@ -11,8 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Level", "krippendorff_alpha"]
-
 Level = Literal["nominal", "ordinal"]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Answer", "Judgement", "Outcome"]
-
 
 class Answer(StrEnum):
     """What an assessor pressed."""

@@ -20,8 +20,6 @@ from unskew.online.judging.questions import Desk
 from unskew.online.judging.sessions import Session, Sessions, clean_name
 from unskew.online.judging.templates import ASSETS, render
 
-__all__ = ["make_app"]
-
 REASON_LENGTH = 2000
 COOKIE_SECONDS = 90 * 24 * 3600
 # Each answer with its name and the key that gives it, in the order of the buttons.

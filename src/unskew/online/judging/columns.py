@@ -11,8 +11,6 @@ import pyarrow.compute as pc
 from unskew.errors import DataError
 from unskew.log.sources import connect, open_table
 
-__all__ = ["read_columns", "refuse_null"]
-
 
 def read_columns(
     source: Any,

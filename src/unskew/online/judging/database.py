@@ -17,8 +17,6 @@ from unskew.errors import DataError, StoreError, UsageError
 from unskew.online.judging.answers import Answer, Judgement
 from unskew.online.judging.study import Question, Study
 
-__all__ = ["Database", "Given", "Judged", "chosen_seed", "read_judged"]
-
 APPLICATION = 0x756A6467  # "ujdg" in the header of the file says that it is ours
 VERSION = 1
 

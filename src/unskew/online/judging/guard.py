@@ -13,8 +13,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["Guard", "read_form"]
-
 BODY_BYTES = 64 * 1024
 FIELDS = 10
 HEADERS = {

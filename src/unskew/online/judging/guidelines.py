@@ -10,8 +10,6 @@ from markdown_it.token import Token
 from unskew.errors import DataError
 from unskew.online.judging.items import safe_link
 
-__all__ = ["read_guidelines", "rendered"]
-
 MAX_BYTES = 1_000_000
 
 

@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 from unskew.errors import DataError
 from unskew.online.judging.columns import read_columns, refuse_null
 
-__all__ = ["Item", "Items", "read_items", "safe_link"]
-
 TITLE_LENGTH = 300
 SNIPPET_LENGTH = 1000
 LINK_LENGTH = 2048

@@ -9,8 +9,6 @@ from typing import Any
 from unskew.errors import DataError
 from unskew.online.judging.columns import read_columns, refuse_null
 
-__all__ = ["Query", "read_queries"]
-
 TABLES = (".parquet", ".pq", ".parq", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst")
 
 

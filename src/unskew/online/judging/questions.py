@@ -10,8 +10,6 @@ from unskew.online.judging.database import Given
 from unskew.online.judging.items import Item, Items
 from unskew.online.judging.study import Question, a_is_left, order_of
 
-__all__ = ["Card", "Desk", "Progress", "Side"]
-
 
 @dataclass(frozen=True)
 class Card:

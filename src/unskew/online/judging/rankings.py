@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 from unskew.errors import DataError, UsageError
 from unskew.online.judging.columns import read_columns, refuse_null
 
-__all__ = ["Ranking", "read_ranking", "read_rankings"]
-
 
 @dataclass(frozen=True)
 class Ranking:

@@ -12,8 +12,6 @@ from unskew.online.judging.agreement import krippendorff_alpha
 from unskew.online.judging.answers import Answer, Judgement, Outcome
 from unskew.online.judging.database import Judged, read_judged
 
-__all__ = ["Agreement", "Results", "SignTest", "read_results", "results_of", "sign_test"]
-
 OUTCOMES = tuple(Outcome)
 # Both bad is no preference between the two, as same is.
 PREFERENCES = {Outcome.LOSS: 0, Outcome.SAME: 1, Outcome.BOTH_BAD: 1, Outcome.WIN: 2}

@@ -15,8 +15,6 @@ from unskew.online.judging.queries import read_queries
 from unskew.online.judging.rankings import read_rankings
 from unskew.online.judging.study import Study, make_study
 
-__all__ = ["Opened", "Settings", "open_study", "serve"]
-
 PACKAGES = ("starlette", "uvicorn", "jinja2", "itsdangerous")
 
 

@@ -12,8 +12,6 @@ from itsdangerous import BadData, URLSafeSerializer
 
 from unskew.errors import UsageError
 
-__all__ = ["Session", "Sessions", "clean_name"]
-
 NAME_LENGTH = 60
 
 

@@ -10,8 +10,6 @@ from unskew.errors import DataError, UsageError
 from unskew.online.judging.queries import Query
 from unskew.online.judging.rankings import Ranking
 
-__all__ = ["Question", "Study", "a_is_left", "make_study", "order_of"]
-
 
 @dataclass(frozen=True)
 class Question:

@@ -7,8 +7,6 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-__all__ = ["ASSETS", "render"]
-
 _HERE = Path(__file__).parent
 # The files that a browser may load, with their types; there are no others.
 ASSETS = {

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.paper.experiments import ESTIMATING
 from unskew.paper.names import COLOURS, METHOD_NAMES
 from unskew.paper.plots import Line, Panel
 from unskew.paper.runs import Result
 from unskew.paper.sections.section import Section, Table, lambdamart_rows, ran_away
 from unskew.paper.summary import grouped
-
-__all__ = ["bias_section"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def bias_section(results: Sequence[Result]) -> Section | None:

@@ -13,8 +13,6 @@ from unskew.paper.sections.reranking import distance_from_ideal
 from unskew.paper.sections.section import PAPER_CLICKS, Section, Table, signed
 from unskew.paper.summary import Difference, Value, differences, grouped, metric_of, select
 
-__all__ = ["claims_section"]
-
 Selection = Mapping[str, Any]
 
 

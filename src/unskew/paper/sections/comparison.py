@@ -16,8 +16,6 @@ from unskew.paper.sections.section import (
 )
 from unskew.paper.summary import grouped, metric_of, order_statement, select, summarise
 
-__all__ = ["comparison_section"]
-
 Pair = tuple[str, str]
 
 _ABOUT = {

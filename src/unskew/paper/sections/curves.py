@@ -22,8 +22,6 @@ from unskew.paper.sections.section import (
 )
 from unskew.paper.summary import differences, grouped, metric_of, select, summarise
 
-__all__ = ["amount_section", "degree_section", "generalisation_section"]
-
 OURS = METHOD_NAMES["pairwise"]
 
 # A method at a point of the x axis.

@@ -18,8 +18,6 @@ from unskew.paper.sections.section import (
 )
 from unskew.paper.summary import Value, grouped, metric_of, summarise
 
-__all__ = ["logging_section"]
-
 Groups = Mapping[tuple[str, str], Sequence[Result]]
 
 

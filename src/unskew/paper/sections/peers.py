@@ -18,8 +18,6 @@ from unskew.paper.sections.section import (
 )
 from unskew.paper.summary import grouped, metric_of, select, summarise
 
-__all__ = ["peers_section"]
-
 
 def peers_section(results: Sequence[Result]) -> Section | None:
     """Quality and training time of each on exactly the same clicks."""

@@ -13,8 +13,6 @@ from unskew.paper.runs import Result
 from unskew.paper.sections.section import Section, Table, difference_rows, lambdamart_rows
 from unskew.paper.summary import differences, grouped, summarise
 
-__all__ = ["distance_from_ideal", "reranking_section"]
-
 
 def reranking_section(results: Sequence[Result]) -> Section | None:
     """Curves by method, beside the order by grades, and how far each is from it."""

@@ -20,20 +20,6 @@ from unskew.paper.summary import (
     summarise,
 )
 
-__all__ = [
-    "PAPER_CLICKS",
-    "Section",
-    "Table",
-    "against_first",
-    "comparison_table",
-    "difference_rows",
-    "lambdamart_rows",
-    "points_table",
-    "ran_away",
-    "signed",
-    "with_spread",
-]
-
 Point = TypeVar("Point", bound=Hashable)
 
 # The results of the paper's default clicks.

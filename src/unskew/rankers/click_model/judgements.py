@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.posterior import Posterior
 from unskew.errors import UsageError
 from unskew.log.counts import count_statistics
@@ -16,10 +17,6 @@ from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.rankers.inputs import column_of
-
-__all__ = ["Judgements", "exposure", "judged"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def exposure(data: Impressions) -> tuple[FloatArray, FloatArray]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.affine import AffineLikelihood
 from unskew.clicks.fitting.cells import States
 from unskew.clicks.fitting.chain import ChainLikelihood
@@ -17,10 +17,6 @@ from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.log.impressions import Impressions
 from unskew.registry import CLICK_MODELS
-
-__all__ = ["LearnedClickModel", "follow", "tempered"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def follow(follower: ClickLikelihood, leader: ClickLikelihood) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.likelihood import ClickLikelihood, Evidence
 from unskew.errors import DataError
 from unskew.log.grades import gain
@@ -15,10 +15,6 @@ from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.learned import LearnedClickModel, follow, tempered
-
-__all__ = ["ClickObjective", "LabelObjective", "Objective", "relevance_of"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _TINY = 1e-12
 

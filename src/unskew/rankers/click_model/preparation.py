@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.affine import AffineLikelihood
 from unskew.clicks.fitting.fitted import FEW_SESSIONS, likelihood_of
 from unskew.clicks.fitting.likelihood import ClickLikelihood
@@ -21,17 +22,6 @@ from unskew.rankers.click_model.split import shown_documents
 from unskew.rankers.click_model.start import start_curves, starting_offset
 from unskew.rankers.click_model.training import Start
 from unskew.rankers.click_model.validation import HeldOut
-
-__all__ = [
-    "ClickSettings",
-    "check_validation",
-    "held_out_clicks",
-    "rare_contexts",
-    "start_clicks",
-    "start_labels",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from unskew.array_types import FloatArray
 from unskew.bias.estimator import BiasEstimator
 from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.posterior import posterior_of
@@ -45,10 +46,6 @@ from unskew.rankers.tree_ranker import TREES, TreeRanker
 from unskew.rankers.validation import Validation, validation_of
 from unskew.registry import CLICK_MODELS, ranker_name
 from unskew.trees.boosters import TreeSettings, library
-
-__all__ = ["ClickModelRanker"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The name of this ranker's own method: the examination is learned by EM.
 LEARNED = "click-model"

@@ -7,12 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import DataError
 from unskew.log.impressions import Impressions
-
-__all__ = ["MassSplit", "held_out_queries", "shown_documents", "split_by_query"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class MassSplit(NamedTuple):

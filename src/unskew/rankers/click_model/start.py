@@ -7,16 +7,12 @@ slope and how much is r no log can tell; the state with the highest CTR begins w
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, logit
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.affine import AffineLikelihood
 from unskew.clicks.fitting.likelihood import ClickLikelihood, Evidence
 from unskew.rankers.click_model.objective import Objective
-
-__all__ = ["start_curves", "starting_offset"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # How many impressions the CTR of its position is worth to a state, so that none begins at 0 or 1.
 PSEUDO_IMPRESSIONS = 10.0

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from unskew.array_types import FloatArray
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.learned import LearnedClickModel
@@ -15,10 +16,6 @@ from unskew.rankers.click_model.objective import Objective
 from unskew.rankers.click_model.validation import LikelihoodValidation
 from unskew.rankers.tree_rounds import TreeRounds
 from unskew.trees.boosters import Grower
-
-__all__ = ["LikelihoodTraining", "Round", "Start"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Round(NamedTuple):

@@ -9,13 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from unskew.array_types import FloatArray
 from unskew.clicks.fitting.likelihood import Evidence
 from unskew.log.features import Features
 from unskew.position_bias import PositionBias
-
-__all__ = ["HeldOut", "LikelihoodValidation"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class _HasEvidence(Protocol):

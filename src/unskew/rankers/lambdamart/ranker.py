@@ -32,8 +32,6 @@ from unskew.rankers.training import Callback
 from unskew.rankers.tree_ranker import TREES, TreeRanker
 from unskew.trees.boosters import TreeSettings, library
 
-__all__ = ["UnbiasedLambdaMART"]
-
 # The fewest rows of the log in a leaf and in a bin of feature values, from which the numbers of
 # documents follow.
 ROWS_IN_LEAF = 50

@@ -7,8 +7,6 @@ from unskew.position_bias import PositionBias
 from unskew.rankers.tree_rounds import TreeRounds
 from unskew.trees.boosters import Grower
 
-__all__ = ["TreeTraining"]
-
 
 class TreeTraining(TreeRounds):
     """Trees that grow on the gradients of an objective; its model is how many trees to keep."""

@@ -12,8 +12,6 @@ from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.rankers.neural.ranker import NeuralRanker
 
-__all__ = ["DualLearning"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class DualLearning(EstimatorSettings):

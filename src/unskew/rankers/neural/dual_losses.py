@@ -19,8 +19,6 @@ import numpy as np
 from unskew.pairs.update import LIMIT
 from unskew.position_bias import PositionBias
 
-__all__ = ["bias_of_logits", "inverse_propensity", "inverse_relevance"]
-
 # A weight beyond this bound would let a single click decide a whole batch.
 _LOG_LIMIT = float(np.log(LIMIT))
 

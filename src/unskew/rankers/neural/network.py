@@ -17,8 +17,6 @@ from typing import Any
 
 from unskew.rankers.neural.pytorch import pytorch, safetensors
 
-__all__ = ["build", "listwise_loss", "log_softmax_by_page", "pairwise_loss", "restored"]
-
 
 def build(n_inputs: int, hidden: Sequence[int], *, seed: int | None) -> Any:
     """Layers of the given widths with ELU, each fed with normalised inputs, then one score.

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.log.grades import gain
 from unskew.log.impressions import Impressions
 from unskew.pairs.statistic import Pairs
 from unskew.rankers.neural.pytorch import pytorch
-
-__all__ = ["PageBatch", "PageBatches", "clicked_gain"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def clicked_gain(data: Impressions) -> FloatArray:

@@ -9,8 +9,6 @@ from typing import Any
 
 from unskew.errors import MissingDependencyError, UsageError
 
-__all__ = ["device_of", "pytorch", "pytorch_threads", "safetensors"]
-
 
 def pytorch(purpose: str = "NeuralRanker") -> Any:
     """The module torch, or an error with the install line."""

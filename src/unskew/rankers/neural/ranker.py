@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.pairs.statistic import Pairs
@@ -23,10 +24,6 @@ from unskew.rankers.saving import numbers, read_json, write_json
 from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, LAYERS, Constraint, one_of, seed_of
 from unskew.rankers.standardizer import Standardizer
 from unskew.registry import METHODS
-
-__all__ = ["NeuralRanker"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

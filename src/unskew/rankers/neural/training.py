@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.log.impressions import Impressions
 from unskew.pairs.pair_losses import PairLosses
 from unskew.pairs.statistic import Pairs
@@ -22,10 +23,6 @@ from unskew.rankers.neural.dual_losses import (
 from unskew.rankers.neural.network import build, listwise_loss, pairwise_loss
 from unskew.rankers.neural.page_batches import PageBatch, PageBatches
 from unskew.rankers.neural.pytorch import pytorch
-
-__all__ = ["NeuralSettings", "NeuralTraining"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The bound that the dual-learning code puts on the norm of a gradient.
 _MOST_GRADIENT = 5.0

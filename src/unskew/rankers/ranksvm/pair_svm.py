@@ -22,10 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, prange
 
-__all__ = ["DocumentPairs", "Solution", "objective", "solve"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from unskew.array_types import FloatArray, IntArray
 
 _MOST_STEPS = 200
 # How near to the border of the feasible region a step may go.

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from unskew.array_types import FloatArray
 from unskew.log.impressions import Impressions
 from unskew.pairs.objective import threads
 from unskew.pairs.pair_losses import PairLosses
@@ -24,10 +25,6 @@ from unskew.rankers.ranksvm.training import SVMTraining
 from unskew.rankers.saving import numbers, read_json, write_json
 from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, one_of
 from unskew.rankers.standardizer import Standardizer
-
-__all__ = ["PropensityRankSVM"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from unskew.array_types import FloatArray
 from unskew.log.impressions import Impressions
 from unskew.pairs.pair_losses import PairLosses
 from unskew.position_bias import PositionBias
 from unskew.rankers.debias import Debiasing
 from unskew.rankers.ranksvm.pair_svm import DocumentPairs, Solution, solve
-
-__all__ = ["SVMTraining"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The biases have settled when no entry of them changes by more than this share.
 SETTLED = 0.01
