@@ -53,7 +53,7 @@ bench-%: $(READY)
 	$(BIN)/python benchmarks/$*.py $(SMALL_$*)
 
 docs: $(READY) ## Build the documentation into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs site
 	@echo "open site/index.html"
 
 clean: ## Remove everything that was made, the virtual environment too
