@@ -1,5 +1,6 @@
 """The metrics as their definitions say, in plain NumPy: the specification of the kernels.
 
+`doubly_robust_dcg_of_query` goes through the sessions of one query, impression by impression.
 `metric_of_order` takes the grades of one query in a given order. `expected_metric` averages it over
 every order of the tied rows, one by one: it is slow, and it is what ``ties="average"`` means.
 """
@@ -66,3 +67,33 @@ def expected_metric(
         for orders in product(*(permutations(group) for group in groups))
     ]
     return float(np.mean(values))
+
+
+def doubly_robust_dcg_of_query(
+    sessions: list[list[tuple[int, int, int]]],
+    score: dict[int, float],
+    examination: list[float],
+    prediction: dict[int, float],
+    *,
+    k: int,
+    clip: float,
+) -> float:
+    """The doubly robust DCG@k of one query under the position-based model.
+
+    A session lists its results as (document, position, click); no two scores are equal.
+    """
+    shown, visible, surprise = (dict.fromkeys(score, 0.0) for _ in range(3))
+    for session in sessions:
+        for document, position, click in session:
+            theta = examination[position - 1]
+            shown[document] += 1
+            visible[document] += theta
+            surprise[document] += click - theta * prediction[document]
+    seen = [document for document in score if shown[document] > 0]
+    attraction = {
+        document: prediction[document]
+        + surprise[document] / max(visible[document], clip * shown[document])
+        for document in seen
+    }
+    order = sorted(seen, key=lambda document: -score[document])
+    return _dcg(np.array([attraction[document] for document in order]), k)

@@ -19,10 +19,13 @@ class Counts:
     clicks: FloatArray
 
 
-def count_statistics(data: Impressions) -> Counts:
-    """Impressions of every page and clicks at every slot, in sessions times their weight."""
+def count_statistics(data: Impressions, mass: FloatArray | None = None) -> Counts:
+    """Impressions of every page and clicks at every slot.
+
+    ``mass`` says how much each pattern counts, by default its sessions times their weight.
+    """
     pages, patterns = data.pages, data.patterns
-    mass = patterns.mass
+    mass = patterns.mass if mass is None else mass
     per_click = np.repeat(mass, np.diff(patterns.offsets))
     entry = np.repeat(pages.offsets[patterns.page], np.diff(patterns.offsets)) + patterns.slot
     return Counts(
