@@ -17,11 +17,11 @@ QUICK = {
     "min_data_in_leaf": 5, "min_sum_hessian_in_leaf": 0.01,
 }  # fmt: skip
 
-NAMES = ("gaps", "rare_gap", "plain", "sparse", "signed", "tiny", "huge", "price")
+NAMES = ("gaps", "rare_gap", "plain", "sparse", "signed", "tiny", "huge", "price", "known")
 
 
 def training_rows(n=900, seed=0):
-    """Rows of features that are missing at times, sparse, of both signs, tiny, huge."""
+    """Rows of features that are missing at times, sparse, of both signs, tiny, huge, or all the same."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, len(NAMES)))
     X[rng.random(n) < 0.3, 0] = np.nan
@@ -31,8 +31,9 @@ def training_rows(n=900, seed=0):
     X[:, 5] *= 1e-8
     X[:, 6] *= 1e9
     X[:, 7] = np.round(np.exp(X[:, 7] + 3), 2)
-    z = np.nan_to_num(X) / np.nanstd(X, axis=0)
-    grade = z @ np.array([1, 1, 1, 1, 1, 1, 1, -0.5]) + np.isnan(X[:, 0])
+    X[:, 8] = np.where(rng.random(n) < 0.4, np.nan, 1.0)
+    z = np.nan_to_num(X[:, :8]) / np.nanstd(X[:, :8], axis=0)
+    grade = z @ np.array([1, 1, 1, 1, 1, 1, 1, -0.5]) + np.isnan(X[:, 0]) + np.isnan(X[:, 8])
     return X, np.digitize(grade, [0, 1.5, 3]), np.arange(n) // 15
 
 
