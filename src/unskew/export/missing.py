@@ -46,21 +46,21 @@ def missing_goes_right(forest: Forest) -> Forest | None:
     return forest.with_roots(roots)
 
 
-def missing_split_off(forest: Forest) -> Forest:
-    """The same scores where no float32 exceeds a threshold, for an engine that tests ``x < t``.
+def missing_split_off(forest: Forest, largest: float = LARGEST) -> Forest:
+    """The same scores where no number exceeds a threshold, for an engine that tests ``x < t``.
 
     LightGBM tells missing values from all others by a threshold beyond every value. A number that
-    exceeds the largest float32 cannot be written, so the branches are exchanged: no value goes left
-    of the smallest one, and a missing value goes left by its direction.
+    exceeds the ``largest`` one of the engine cannot be written, so the branches are exchanged: no
+    value goes left of the smallest one, and a missing value goes left by its direction.
     """
-    return forest.with_roots(tuple(_split_off(root) for root in forest.roots))
+    return forest.with_roots(tuple(_split_off(root, largest) for root in forest.roots))
 
 
-def _split_off(node: Node) -> Node:
+def _split_off(node: Node, largest: float) -> Node:
     if node.is_leaf:
         return node
-    left, right = (_split_off(branch) for branch in node.branches)
-    if node.categories is not None or node.threshold < LARGEST:
+    left, right = (_split_off(branch, largest) for branch in node.branches)
+    if node.categories is not None or node.threshold < largest:
         return replace(node, left=left, right=right)
     if node.default_left:
         return left

@@ -4,8 +4,8 @@ Solr works in single precision, and adds 1e-6 to every threshold that it reads b
 ``x <= threshold``. What is written is therefore the number that becomes the threshold by that
 addition. For a threshold near zero there may be none: such a feature is scaled by a power of two,
 which changes no digit, with a normalizer in the model. A threshold beyond every float32, by which
-LightGBM tells missing values from all others, is written as Java's ``Infinity``. Missing values have a direction from Solr
-9.2 on and were 0 before.
+LightGBM tells missing values from all others, is written as Java's ``Infinity``. Missing
+values have a direction from Solr 9.2 on and were 0 before.
 """
 
 from __future__ import annotations
