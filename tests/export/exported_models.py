@@ -17,7 +17,7 @@ QUICK = {
     "min_data_in_leaf": 5, "min_sum_hessian_in_leaf": 0.01,
 }  # fmt: skip
 
-NAMES = ("gaps", "rare_gap", "plain", "sparse", "signed", "tiny", "huge", "price")
+NAMES = ("gaps", "rare_gap", "plain", "sparse", "signed", "tiny", "huge", "price", "known")
 
 
 def training_rows(n=900, seed=0):
@@ -31,8 +31,9 @@ def training_rows(n=900, seed=0):
     X[:, 5] *= 1e-8
     X[:, 6] *= 1e9
     X[:, 7] = np.round(np.exp(X[:, 7] + 3), 2)
-    z = np.nan_to_num(X) / np.nanstd(X, axis=0)
-    grade = z @ np.array([1, 1, 1, 1, 1, 1, 1, -0.5]) + np.isnan(X[:, 0])
+    X[:, 8] = np.where(rng.random(n) < 0.4, np.nan, rng.integers(-1, 2, n))
+    z = np.nan_to_num(X[:, :8]) / np.nanstd(X[:, :8], axis=0)
+    grade = z @ np.array([1, 1, 1, 1, 1, 1, 1, -0.5]) + np.isnan(X[:, 0]) + np.isnan(X[:, 8])
     return X, np.digitize(grade, [0, 1.5, 3]), np.arange(n) // 15
 
 
@@ -64,8 +65,10 @@ def borderline_doubles(n=10_000):
     zero = float(np.float32(1e-35))
     for k in range(len(NAMES)):
         t = forest.thresholds().get(k, np.zeros(0))
-        beside = [np.nextafter(t, side) for side in (-np.inf, np.inf)]
-        rows[:, k] = rng.choice(np.concatenate((t, *beside, extremes, [zero, -zero])), n)
+        with np.errstate(over="ignore"):
+            beside = [np.nextafter(t, side) for side in (-np.inf, np.inf)]
+        values = np.concatenate((t, *beside, extremes, [zero, -zero]))
+        rows[:, k] = rng.choice(values[~np.isinf(values)], n)
     return rows
 
 

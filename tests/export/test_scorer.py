@@ -182,10 +182,10 @@ def test_absent_features_as_missing():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (np.zeros((3, 2)), r"matrix with the 8 features of the model.* got shape \(3, 2\)"),
-        (np.zeros(8), r"matrix with the 8 features of the model.* got shape \(8,\)"),
+        (np.zeros((3, 2)), r"matrix with the 9 features of the model.* got shape \(3, 2\)"),
+        (np.zeros(8), r"matrix with the 9 features of the model.* got shape \(8,\)"),
         ([dict.fromkeys(NAMES, "cheap")], "feature 'gaps' must hold numbers"),
-        (np.full((2, 8), np.inf), "candidate 1: feature 'gaps' is infinite"),
+        (np.full((2, 9), np.inf), "candidate 1: feature 'gaps' is infinite"),
     ],
 )
 def test_what_cannot_be_scored(scorer, given, message):

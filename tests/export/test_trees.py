@@ -10,8 +10,9 @@ from exported_models import borderline_doubles, borderline_rows, trained
 
 from unskew.errors import UsageError
 from unskew.export import reference
+from unskew.export.format import score_forest
 from unskew.export.kernels import flatten, score_rows
-from unskew.export.missing import MOST_GROWTH, missing_goes_right
+from unskew.export.missing import MOST_GROWTH, missing_goes_right, missing_split_off
 from unskew.export.rounding import LARGEST, above, at_most
 from unskew.export.solr import SLACK, before_slack
 from unskew.export.trees import (
@@ -207,3 +208,22 @@ def random_tree(rng, leaves):
         categories=codes if rng.random() < 0.3 else None,
         other_left=bool(rng.integers(2)),
     )
+
+
+def test_a_split_of_missing_values_alone():
+    """The models here have splits that tell missing values from all others, and keep their scores."""
+    forest = forest_of(trained("lightgbm"))
+    beyond = [node for node in forest.splits() if node.threshold > LARGEST]
+    assert beyond
+    assert {node.default_left for node in beyond} == {False}
+    rewritten = missing_split_off(forest)
+    assert all(node.threshold < LARGEST for node in rewritten.splits())
+    rows = borderline_rows("lightgbm")
+    assert np.array_equal(score_forest(rewritten, rows), score_forest(forest, rows))
+
+
+def test_a_split_that_sends_everything_left():
+    """A threshold beyond every value with missing values on the left is no split at all."""
+    only = Node(value=2.0)
+    root = Node(feature=0, threshold=1e300, default_left=True, left=only, right=Node(value=3.0))
+    assert missing_split_off(Forest(("a",), (root,))).roots == (only,)

@@ -21,9 +21,15 @@ from unskew.export.format import (
     refuse_categories,
     score_forest,
 )
-from unskew.export.missing import MOST_GROWTH, missing_goes_right, require_missing_as_zero
+from unskew.export.missing import (
+    MOST_GROWTH,
+    missing_goes_right,
+    missing_split_off,
+    require_missing_as_zero,
+)
 from unskew.export.trees import Forest
 from unskew.export.xgboost_forms import (
+    DEFAULT,
     RIGHT,
     ZERO_VALUE,
     dumped,
@@ -82,7 +88,9 @@ class LearningToRankPlugin:
         if missing == ZERO_VALUE:
             engine = f"the {self._engine} plugin of version {version}"
             require_missing_as_zero(forest, engine, self._remedy)
-        return missing_goes_right(forest) if missing == RIGHT else forest
+        if missing == RIGHT:
+            return missing_goes_right(forest)
+        return missing_split_off(forest) if missing == DEFAULT else forest
 
     def score(self, files: Mapping[str, Path], values: FloatArray, version: str) -> Scores:
         """The scores of both forms."""

@@ -46,6 +46,27 @@ def missing_goes_right(forest: Forest) -> Forest | None:
     return forest.with_roots(roots)
 
 
+def missing_split_off(forest: Forest, largest: float = LARGEST) -> Forest:
+    """The same scores where no number exceeds a threshold, for an engine that tests ``x < t``.
+
+    LightGBM tells missing values from all others by a threshold beyond every value. A number that
+    exceeds the ``largest`` one of the engine cannot be written, so the branches are exchanged: no
+    value goes left of the smallest one, and a missing value goes left by its direction.
+    """
+    return forest.with_roots(tuple(_split_off(root, largest) for root in forest.roots))
+
+
+def _split_off(node: Node, largest: float) -> Node:
+    if node.is_leaf:
+        return node
+    left, right = (_split_off(branch, largest) for branch in node.branches)
+    if node.categories is not None or node.threshold < largest:
+        return replace(node, left=left, right=right)
+    if node.default_left:
+        return left
+    return Node(feature=node.feature, threshold=-np.inf, default_left=True, left=right, right=left)
+
+
 class _TooLargeError(Exception):
     """The trees have grown beyond what is allowed."""
 

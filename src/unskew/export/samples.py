@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from unskew.array_types import FloatArray
-from unskew.export.rounding import at_most
+from unskew.export.rounding import LARGEST, at_most
 from unskew.export.trees import Forest
 
-# Far beyond any threshold, and still finite in single precision.
+_BELOW_LARGEST = np.nextafter(np.float32(LARGEST), np.float32(0))
+# Far beyond any threshold of values, and still finite in single precision.
 _EXTREME = (-3.0e38, -1e30, -1.0, 0.0, 1.0, 1e30, 3.0e38)
 
 
@@ -36,11 +37,13 @@ def sample_rows(forest: Forest, n: int, rng: np.random.Generator) -> FloatArray:
 
 def _around(thresholds: FloatArray) -> FloatArray:
     """The float32 numbers on, below and above each threshold, between two of them, and extremes."""
-    below = np.array([at_most(t) for t in thresholds], dtype=np.float32)
+    # The largest float32 itself is left out: an engine that tests x < t has no number above it.
+    below = np.minimum([np.float32(at_most(t)) for t in thresholds], _BELOW_LARGEST)
+    below = np.unique(below[np.isfinite(below)])
     between = (below[1:] / 2 + below[:-1] / 2).astype(np.float32)
     beside = [np.nextafter(below, np.float32(side)) for side in (-np.inf, np.inf)]
     found = np.concatenate((below, between, *beside, np.array(_EXTREME, dtype=np.float32)))
-    return np.unique(found[np.isfinite(found)]).astype(np.float64)
+    return np.unique(found[np.abs(found) < LARGEST]).astype(np.float64)
 
 
 def standardized_rows(

@@ -3,8 +3,9 @@
 Solr works in single precision, and adds 1e-6 to every threshold that it reads before it compares
 ``x <= threshold``. What is written is therefore the number that becomes the threshold by that
 addition. For a threshold near zero there may be none: such a feature is scaled by a power of two,
-which changes no digit, with a normalizer in the model. Missing values have a direction from Solr
-9.2 on and were 0 before.
+which changes no digit, with a normalizer in the model. A threshold beyond every float32, by which
+LightGBM tells missing values from all others, is written as Java's ``Infinity``. Missing
+values have a direction from Solr 9.2 on and were 0 before.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ def before_slack(threshold: float) -> float | None:
 def _scales(forest: Forest) -> dict[int, float]:
     """The power of two by which a feature is multiplied where its thresholds ask for it."""
     scales = {}
-    for feature, thresholds in forest.thresholds().items():
+    for feature, found in forest.thresholds().items():
+        thresholds = found[found < LARGEST]
         if all(_written(t, 1.0) is not None for t in thresholds):
             continue
         largest = max(abs(at_most(t)) for t in thresholds)
@@ -116,6 +118,8 @@ def _scales(forest: Forest) -> dict[int, float]:
 
 def _written(threshold: float, scale: float) -> float | None:
     """What to write for a threshold of a scaled feature; None if nothing becomes the threshold."""
+    if threshold >= LARGEST:
+        return math.inf  # also above values that overflow when they are scaled
     target = at_most(threshold)
     found = before_slack(target * scale)
     if found is None and scale > 1.0 and abs(target) <= 2 * ZERO:
@@ -135,7 +139,7 @@ def _node(
     missing = {"missing": "left" if node.default_left else "right"} if by_direction else {}
     return {
         "feature": names[node.feature],
-        "threshold": repr(threshold),
+        "threshold": "Infinity" if threshold == math.inf else repr(threshold),
         **missing,
         "left": left,
         "right": right,

@@ -22,6 +22,10 @@ from unskew.errors import UsageError
 # LightGBM takes values up to this size for zero, both when it trains and when it predicts.
 ZERO = float(np.float32(1e-35))
 
+# What LightGBM's dump writes for an infinite threshold, which tells missing values from all others.
+_INFINITE = 1e300
+LARGEST_DOUBLE = float(np.finfo(np.float64).max)
+
 
 @dataclass(frozen=True)
 class Node:
@@ -179,7 +183,7 @@ def _lightgbm_node(node: Mapping[str, Any]) -> Node:
     if node["decision_type"] == "==":
         codes = tuple(sorted(int(code) for code in str(node["threshold"]).split("||")))
         return Node(feature=feature, left=left, right=right, categories=codes)
-    threshold = _beside_zero(float(node["threshold"]))
+    threshold = _exact_threshold(float(node["threshold"]))
     # A feature that was never missing in training: LightGBM reads a missing value as 0.
     known = node["missing_type"] == "None"
     default_left = threshold >= 0 if known else bool(node["default_left"])
@@ -188,8 +192,13 @@ def _lightgbm_node(node: Mapping[str, Any]) -> Node:
     )
 
 
-def _beside_zero(threshold: float) -> float:
-    """The threshold that sends everything LightGBM takes for zero where zero goes."""
+def _exact_threshold(threshold: float) -> float:
+    """The threshold that sends everything LightGBM takes for zero where zero goes.
+
+    An infinite threshold becomes the largest double, which JSON can hold.
+    """
+    if threshold >= _INFINITE:
+        return LARGEST_DOUBLE
     if 0.0 <= threshold < ZERO:
         return ZERO
     if -ZERO <= threshold < 0.0:

@@ -23,7 +23,8 @@ from unskew.export.format import (
     score_forest,
     single,
 )
-from unskew.export.trees import Forest, Node
+from unskew.export.missing import missing_split_off
+from unskew.export.trees import LARGEST_DOUBLE, Forest, Node
 from unskew.export.xgboost_forms import dumped
 
 _MODEL, _PROFILE = "model.json", "rank-profile.txt"
@@ -33,7 +34,11 @@ class _Vespa:
     def files(self, model: Exportable) -> Mapping[str, bytes]:
         forest = model.trees
         refuse_categories(forest, "Vespa's reader as it is used here")
-        content = dumped(forest) if forest.single else _lightgbm(forest)
+        content = (
+            dumped(forest)
+            if forest.single
+            else _lightgbm(missing_split_off(forest, LARGEST_DOUBLE))
+        )
         library = "xgboost" if forest.single else "lightgbm"
         return {_MODEL: as_json(content), _PROFILE: _profile(model, library).encode()}
 
@@ -51,6 +56,7 @@ class _Vespa:
 
 
 def _lightgbm(forest: Forest) -> dict[str, Any]:
+    roots = missing_split_off(forest, LARGEST_DOUBLE).roots
     return {
         "name": "tree",
         "version": "v4",
@@ -58,7 +64,7 @@ def _lightgbm(forest: Forest) -> dict[str, Any]:
         "feature_names": list(forest.names),
         "feature_infos": {},
         "tree_info": [
-            {"tree_index": k, "tree_structure": _node(root)} for k, root in enumerate(forest.roots)
+            {"tree_index": k, "tree_structure": _node(root)} for k, root in enumerate(roots)
         ],
         "pandas_categorical": [],
     }
@@ -103,11 +109,16 @@ def _root(node: Mapping[str, Any]) -> Node:
         return Node(value=node["leaf_value"])
     return Node(
         feature=node["split_feature"],
-        threshold=float(np.nextafter(float(node["threshold"]), -np.inf)),
+        threshold=_below(float(node["threshold"])),
         default_left=node["default_left"],
         left=_root(node["left_child"]),
         right=_root(node["right_child"]),
     )
+
+
+def _below(threshold: float) -> float:
+    with np.errstate(over="ignore"):  # nothing is below the smallest double
+        return float(np.nextafter(threshold, -np.inf))
 
 
 def _xgboost_root(node: Mapping[str, Any], place: Mapping[str, int]) -> Node:

@@ -11,6 +11,7 @@ import numpy as np
 from unskew.array_types import FloatArray
 from unskew.errors import MissingDependencyError
 from unskew.export.format import Exportable, Scores, as_json, refuse_categories
+from unskew.export.missing import missing_split_off
 from unskew.export.xgboost_forms import saved
 from unskew.trees.boosters import allowed_names
 
@@ -23,7 +24,8 @@ class _XGBoostFile:
             return {_MODEL: bytes(model.ranker.trees_.raw.save_raw("json"))}
         refuse_categories(model.trees, "XGBoost, for trees grown by LightGBM,")
         names = allowed_names(model.names, "[]<", "f{}".format)
-        return {_MODEL: as_json(saved(replace(model.trees, names=tuple(names))))}
+        forest = replace(missing_split_off(model.trees), names=tuple(names))
+        return {_MODEL: as_json(saved(forest))}
 
     def score(self, files: Mapping[str, Path], values: FloatArray, version: str) -> Scores:
         try:

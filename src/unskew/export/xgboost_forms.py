@@ -75,7 +75,8 @@ def _from_dumped(node: Mapping[str, Any], place: Mapping[str, int], missing: str
 def _split(
     feature: int, condition: float, default_left: bool, left: Node, right: Node, missing: str
 ) -> Node:
-    threshold = float(np.nextafter(np.float32(condition), np.float32(-np.inf)))
+    with np.errstate(over="ignore"):  # nothing is below the smallest float32
+        threshold = float(np.nextafter(np.float32(condition), np.float32(-np.inf)))
     goes_left = {DEFAULT: default_left, RIGHT: False, ZERO_VALUE: threshold >= 0}[missing]
     return Node(
         feature=feature, threshold=threshold, default_left=goes_left, left=left, right=right
