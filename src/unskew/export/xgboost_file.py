@@ -12,7 +12,7 @@ from unskew.array_types import FloatArray
 from unskew.errors import MissingDependencyError
 from unskew.export.format import Exportable, Scores, as_json, refuse_categories
 from unskew.export.xgboost_forms import saved
-from unskew.trees.boosters import allowed_names
+from unskew.trees.boosters import allowed_names, xgboost_allows
 
 _MODEL = "model.json"
 
@@ -22,7 +22,7 @@ class _XGBoostFile:
         if model.trees.single:
             return {_MODEL: bytes(model.ranker.trees_.raw.save_raw("json"))}
         refuse_categories(model.trees, "XGBoost, for trees grown by LightGBM,")
-        names = allowed_names(model.names, "[]<", "f{}".format)
+        names = allowed_names(model.names, xgboost_allows, "f{}".format)
         return {_MODEL: as_json(saved(replace(model.trees, names=tuple(names))))}
 
     def score(self, files: Mapping[str, Path], values: FloatArray, version: str) -> Scores:
