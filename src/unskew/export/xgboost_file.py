@@ -13,7 +13,7 @@ from unskew.errors import MissingDependencyError
 from unskew.export.format import Exportable, Scores, as_json, refuse_categories
 from unskew.export.missing import missing_split_off
 from unskew.export.xgboost_forms import saved
-from unskew.trees.boosters import allowed_names
+from unskew.trees.boosters import allowed_names, xgboost_allows
 
 _MODEL = "model.json"
 
@@ -23,7 +23,7 @@ class _XGBoostFile:
         if model.trees.single:
             return {_MODEL: bytes(model.ranker.trees_.raw.save_raw("json"))}
         refuse_categories(model.trees, "XGBoost, for trees grown by LightGBM,")
-        names = allowed_names(model.names, "[]<", "f{}".format)
+        names = allowed_names(model.names, xgboost_allows, "f{}".format)
         forest = replace(missing_split_off(model.trees), names=tuple(names))
         return {_MODEL: as_json(saved(forest))}
 

@@ -110,10 +110,18 @@ def refuse_unknown(names: Iterable[str], title: str) -> None:
 
 
 def allowed_names(
-    names: tuple[str, ...], forbidden: str, placeholder: Callable[[int], str]
+    names: tuple[str, ...], allowed: Callable[[str], bool], placeholder: Callable[[int], str]
 ) -> list[str]:
-    """Feature names as a library accepts them: one with a forbidden character is numbered."""
-    return [
-        placeholder(k) if any(c in forbidden for c in name) else name
-        for k, name in enumerate(names)
-    ]
+    """Feature names as a library accepts them: one that it does not allow is numbered.
+
+    Where a number would be the name of another feature, all of them are numbered.
+    """
+    accepted = [name if allowed(name) else placeholder(k) for k, name in enumerate(names)]
+    if len(set(accepted)) < len(accepted):
+        return [placeholder(k) for k in range(len(names))]
+    return accepted
+
+
+def xgboost_allows(name: str) -> bool:
+    """Whether XGBoost takes a feature of that name; asked where XGBoost may not be installed."""
+    return not set(name) & set("[]<")

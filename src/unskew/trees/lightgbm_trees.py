@@ -80,7 +80,7 @@ class LightGBMGrower:
         self._before = continued.predict(features.values) if continued is not None else None
         self._data = lightgbm.Dataset(
             _by_columns(features.values),
-            feature_name=allowed_names(features.names, ',:[]{}"', "Column_{}".format),
+            feature_name=allowed_names(features.names, _is_allowed, "Column_{}".format),
             categorical_feature=list(features.categorical),
             params=self._params,
             free_raw_data=continued is None,
@@ -151,6 +151,11 @@ class LightGBMGrower:
         """The first ``n_rounds`` trees, without the training data."""
         text = self._booster.model_to_string(num_iteration=n_rounds)
         return LightGBMTrees(lightgbm.Booster(model_str=text), self._n_jobs)
+
+
+def _is_allowed(name: str) -> bool:
+    """Whether LightGBM keeps a name: its file separates names by blanks, and its JSON is unescaped."""
+    return name != "" and name.isprintable() and not set(name) & set(',:=[]{}"\\ ')
 
 
 def _by_columns(values: npt.NDArray[np.floating]) -> Any:

@@ -15,7 +15,14 @@ from unskew.array_types import FloatArray
 from unskew.errors import StoreError
 from unskew.log.features import Features
 from unskew.store import parse_json
-from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names, refuse_unknown
+from unskew.trees.boosters import (
+    Grower,
+    Trees,
+    TreeSettings,
+    allowed_names,
+    refuse_unknown,
+    xgboost_allows,
+)
 from unskew.trees.structure import check_xgboost
 
 # The other names of those parameters that we set.
@@ -69,7 +76,7 @@ class XGBoostGrower:
     def __init__(self, features: Features, settings: TreeSettings, continued: Trees | None) -> None:
         self._params = _parameters(settings)
         categorical = set(features.categorical)
-        self._names = allowed_names(features.names, "[]<", "f{}".format)
+        self._names = allowed_names(features.names, xgboost_allows, "f{}".format)
         self._types = ["c" if k in categorical else "q" for k in range(features.n_features)]
         self._data = _matrix(features.values, self._names, self._types)
         self._booster = xgboost.Booster(
