@@ -13,6 +13,7 @@ BENCHMARKS := $(sort $(basename $(notdir $(wildcard benchmarks/[a-z]*.py))))
 SMALL_compaction := --sessions 0.1
 SMALL_recognition := --rows 0.1
 SMALL_kernels := --quick
+SMALL_gpu := --quick
 SMALL_train_vs_peers := --queries 200 --trees 20 --sessions 10 --runs 1
 SMALL_metrics := --queries 1000
 SMALL_simulation := --sessions 200000 --repeat 1

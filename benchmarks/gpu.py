@@ -31,9 +31,7 @@ def clicks(n_queries: int, n_features: int, sessions: int) -> unskew.Impressions
     X = rng.normal(size=(n_queries * POSITIONS, n_features)).astype(np.float32)
     taste = X[:, 0] + X[:, 1] * X[:, 2] + np.abs(X[:, 3])
     chance = np.tile(EXAMINATION, n_queries) / (1 + np.exp(1.5 - taste))
-    parts = []
-    for _ in range(sessions):
-        parts.append((rng.random(len(X)) < chance).astype(np.int64))
+    parts = [(rng.random(len(X)) < chance).astype(np.int64) for _ in range(sessions)]
     row = np.arange(len(X))
     return unskew.Impressions.from_arrays(
         np.tile(X, (sessions, 1)),
