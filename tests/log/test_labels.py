@@ -59,6 +59,10 @@ def test_letor_without_docids(tmp_path: Path) -> None:
         ("1 qid:1 1:2\nrelevant qid:1 1:3\n", r"line 2: 'relevant"),
         ("1 qid:1 1:2\n1 qid:1 one:3\n", r"line 2: '1 qid:1 one:3'"),
         ("1 qid:1 1:inf\n", r"line 1: feature 1 is infinite"),
+        ("1 qid:1 0:3\n", r"line 1: '1 qid:1 0:3' is not LETOR text"),
+        ("1 qid:1 1:3\n0 qid:a 1:3\n", r"line 2: '0 qid:a 1:3' is not LETOR text"),
+        ("1 qid:1 1:2\n0 qid:1 2000000000:1\n", r"line 2: feature 2,000,000,000 makes .* GiB"),
+        ("1 qid:1 1:2\n0 qid:1 3000000000:1\n", r"line 2: there is a feature 3,000,000,000, and"),
         ("", "not a single line"),
         ("-1 qid:1 1:2\n", r"relevance must be a grade, 0 or higher: row 1 has -1.0"),
     ],
@@ -68,6 +72,29 @@ def test_bad_letor(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "x.txt"
     file.write_text(text)
     with pytest.raises(DataError, match=message):
+        unskew.read_labels(file)
+
+
+def test_letor_queries_stay_as_they_are_written(tmp_path: Path) -> None:
+    """Query numbers of any length are exact, and 0012 is not 12."""
+    file = tmp_path / "x.txt"
+    long = "1" * 30
+    file.write_text(f"1 qid:{long}1 1:2\n0 qid:{long}1 1:3\n1 qid:{long}2 1:3\n")
+    assert unskew.read_labels(file).query.tolist() == [f"{long}1", f"{long}1", f"{long}2"]
+    file.write_text("1 qid:0012 1:2\n0 qid:12 1:3\n")
+    assert unskew.read_labels(file).query.tolist() == ["0012", "12"]
+    file.write_text("1 qid:9223372036854775807 1:2\n0 qid:12#docid = a\n")
+    assert unskew.read_labels(file).query.tolist() == [2**63 - 1, 12]
+
+
+def test_letor_features_that_do_not_fit_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A matrix larger than the memory is refused before it is made, with the line that asks for it."""
+    file = tmp_path / "x.txt"
+    file.write_text("1 qid:1 1:2\n0 qid:1 1:1 00900000:1 # 900000:\n")
+    monkeypatch.setattr("unskew.log.letor._memory", lambda: 2**20)
+    with pytest.raises(DataError, match=r"line 2: feature 900,000 makes a matrix of 2 by 900,000"):
         unskew.read_labels(file)
 
 

@@ -3,44 +3,77 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import zlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 import duckdb
 
 from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
-from unskew.log.sources.table import SourceTable, engine_errors, literal, opened, quoted
+from unskew.log.sources.matching import check_same_columns
+from unskew.log.sources.table import (
+    SourceTable,
+    check_names,
+    engine_errors,
+    file_literal,
+    literal,
+    opened,
+    quoted,
+)
+
+# Lines read to find a header, whose quoted names may go over several, and bytes unpacked at a time.
+_HEADER_LINES = 64
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What the first line of a file says: the delimiter and the names of the columns."""
+
+    delimiter: str
+    names: tuple[str, ...]
+
+    def scan(self, files: Sequence[str]) -> str:
+        """The files with this header as SQL, every column as text.
+
+        Nothing is left to guessing, so that a ragged line is an error with its number.
+        """
+        types = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in self.names)
+        listed = ", ".join(file_literal(file) for file in files)
+        return (
+            f"read_csv([{listed}], columns={{{types}}}, delim={literal(self.delimiter)}, header=true, "
+            "skip=0, auto_detect=false, quote='\"', escape='\"', nullstr='', strict_mode=true, "
+            f"null_padding=false, compression={_compression(files[0])})"
+        )
 
 
 def _open(request: Request) -> SourceTable:
     files, name, connection = request.source, request.name, request.connection
-    # Nothing is left to guessing: the header gives delimiter and names, so that a ragged line is an
-    # error with its number, and a column is a number if every value in it is one.
-    header = _header(files[0], connection)
-    delimiter = max(",\t;|", key=header.count)
-    names = next(csv.reader([header], delimiter=delimiter))
-    twice = sorted({column for column in names if names.count(column) > 1})
-    if twice:
-        raise DataError(f"{files[0]}: the header names {twice} twice; column names must differ")
-    types = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in names)
-    options = (
-        f"columns={{{types}}}, delim={literal(delimiter)}, header=true, skip=0, auto_detect=false, "
-        "quote='\"', escape='\"', nullstr='', strict_mode=true, null_padding=false"
-    )
-    listed = ", ".join(literal(file) for file in files)
-    raw = f"read_csv([{listed}], {options})"
-    table = opened(connection, name, raw, from_text=True)
+    headers = {file: _header(file, connection) for file in files}
+    names = headers[files[0]].names
+    for file in files:
+        check_same_columns(files[0], names, file, headers[file].names)
+        check_names(headers[file].names, f"{file}, header")
+        _check_whole(file)
+    alike = groupby(files, key=lambda file: (headers[file], _compression(file)))
+    runs = [(header, list(run)) for (header, _), run in alike]
+    columns = ", ".join(quoted(column) for column in names)
+    # Columns that stand in another order are matched by name.
+    raw = " UNION ALL ".join(f"SELECT {columns} FROM {header.scan(run)}" for header, run in runs)
+    table = opened(connection, name, f"({raw})", from_text=True)
     numeric = _numeric_columns(
         table, [column for column in names if column not in request.text_columns]
     )
     if numeric:
         replaced = ", ".join(f"CAST({quoted(c)} AS DOUBLE) AS {quoted(c)}" for c in numeric)
-        expression = f"(SELECT * REPLACE ({replaced}) FROM {raw})"
+        expression = f"(SELECT * REPLACE ({replaced}) FROM ({raw}))"
         table = opened(connection, name, expression, from_text=True)
     if len(files) == 1:
         return table
-    return replace(table, files=_csv_rows(files, options, connection))
+    return replace(table, files=tuple((f, _rows(f, headers[f], connection)) for f in files))
 
 
 def _numeric_columns(table: SourceTable, candidates: Sequence[str]) -> list[str]:
@@ -54,28 +87,45 @@ def _numeric_columns(table: SourceTable, candidates: Sequence[str]) -> list[str]
     return [c for c, numeric in zip(candidates, table.one(select).values(), strict=True) if numeric]
 
 
-def _header(file: str, connection: duckdb.DuckDBPyConnection) -> str:
-    """The first line of a text file, compressed or not."""
+def _header(file: str, connection: duckdb.DuckDBPyConnection) -> _Header:
+    """The header of a text file, compressed or not."""
     with engine_errors(file):
-        line = connection.execute(
-            "SELECT line FROM read_csv(?, columns={'line': 'VARCHAR'}, delim='\x01', quote='', "
-            "escape='', header=false, auto_detect=false) LIMIT 1",
-            [file],
-        ).fetchone()
-    if line is None or not line[0]:
+        found = connection.execute(
+            f"SELECT line FROM read_csv({file_literal(file)}, columns={{'line': 'VARCHAR'}}, "
+            "delim='\x01', quote='', escape='', header=false, auto_detect=false, "
+            f"compression={_compression(file)}) LIMIT {_HEADER_LINES}"
+        ).fetchall()
+    lines = [line or "" for (line,) in found]
+    if not lines or not lines[0]:
         raise DataError(f"{file}: the file is empty; a header line with column names is needed")
-    return str(line[0])
+    delimiter = max(",\t;|", key=lines[0].count)
+    names = next(csv.reader((line + "\n" for line in lines), delimiter=delimiter))
+    return _Header(delimiter, tuple(names))
 
 
-def _csv_rows(
-    files: list[str], options: str, connection: duckdb.DuckDBPyConnection
-) -> tuple[tuple[str, int], ...]:
-    counts = []
-    for file in files:
-        sql = f"SELECT count(*) FROM read_csv([{literal(file)}], {options})"
-        with engine_errors(file):
-            counts.append((file, int(connection.sql(sql).fetchall()[0][0])))
-    return tuple(counts)
+def _compression(file: str) -> str:
+    """How a file is compressed, as SQL: DuckDB cannot tell it from a name with a question mark."""
+    kinds = {"gz": "gzip", "zst": "zstd"}
+    return literal(kinds.get(file.lower().rpartition(".")[2], "none"))
+
+
+def _check_whole(file: str) -> None:
+    """Refuse a gzip file whose checksum or length is wrong, which DuckDB does not look at."""
+    if not file.lower().endswith(".gz"):
+        return
+    try:
+        with gzip.open(file) as stream:
+            while stream.read(_CHUNK):
+                pass
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(
+            f"{file}: the compressed file is truncated or damaged ({error}). Remedy: copy it again."
+        ) from error
+
+
+def _rows(file: str, header: _Header, connection: duckdb.DuckDBPyConnection) -> int:
+    with engine_errors(file):
+        return int(connection.sql(f"SELECT count(*) FROM {header.scan([file])}").fetchall()[0][0])
 
 
 CSV = SourceKind(

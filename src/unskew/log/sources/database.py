@@ -31,7 +31,17 @@ def _open(request: Request) -> SourceTable:
         raise UsageError(f"{file}: {wanted}; it has {sorted(names) or 'none'}")
     schema, name = names[table]
     shown = f"{file}, table {table!r}"
-    return opened(connection, shown, f"source.{quoted(schema)}.{quoted(name)}")
+    # A view of the database could read any file of this machine. What is attached stays readable.
+    connection.execute("SET enable_external_access = false")
+    try:
+        return opened(connection, shown, f"source.{quoted(schema)}.{quoted(name)}")
+    except DataError as error:
+        if not isinstance(error.__cause__, duckdb.PermissionException):
+            raise
+        raise DataError(
+            f"{shown}: this is a view that reads something outside of the database, which is not "
+            "allowed. Remedy: make it a table, or name the files that it reads."
+        ) from error
 
 
 DATABASE = SourceKind("database", _open, endings=(".duckdb", ".ddb", ".db"), in_folders=False)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
-from unskew.log.sources.table import SourceTable, dictionaries, first_line, opened
+from unskew.log.sources.table import SourceTable, check_names, dictionaries, first_line, opened
 
 
 def _is_pandas(frame: Any) -> bool:
@@ -33,6 +33,7 @@ def _open(request: Request) -> SourceTable:
             arrow = pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"{name}: cannot be read as a table ({first_line(error)})") from error
+    check_names(arrow.schema.names, name)
     connection.register("unskew_frame", arrow)
     known = {"categorical": dictionaries(arrow.schema), "n_rows": arrow.num_rows}
     return opened(connection, name, "unskew_frame", **known)

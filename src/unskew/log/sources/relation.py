@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from unskew.log.sources import table
 from unskew.log.sources.kind import Request, SourceKind
-from unskew.log.sources.table import VIEW, SourceTable
+from unskew.log.sources.table import VIEW, SourceTable, check_names
 
 
 def _open(request: Request) -> SourceTable:
@@ -18,8 +18,10 @@ def _open(request: Request) -> SourceTable:
         assert rows is not None, "a SELECT gives a relation"  # noqa: S101
         return rows.to_arrow_reader(table.BATCH_ROWS)
 
+    name = f"{request.name} (DuckDB relation)"
+    check_names(relation.columns, name)
     columns = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    return SourceTable(name=f"{request.name} (DuckDB relation)", columns=columns, run=run)
+    return SourceTable(name=name, columns=columns, run=run)
 
 
 RELATION = SourceKind(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,30 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text as SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def file_literal(file: str) -> str:
+    """The name of one file as SQL; DuckDB would take a name with ``[``, ``*`` or ``?`` for a pattern."""
+    if not set(file) & set("[*?"):
+        return literal(file)
+    if os.sep == "/" and "\\" in file:
+        raise DataError(
+            f"{file}: a name with a backslash and one of [ * ? cannot be read. Remedy: rename the file."
+        )
+    return literal(re.sub(r"([\[*?])", r"[\1]", file))
+
+
+def check_names(names: Iterable[str], source: str) -> None:
+    """Refuse columns that cannot be told apart: SQL does not see the case of letters."""
+    seen: dict[bytes, str] = {}
+    for name in names:
+        key = name.encode(errors="surrogatepass").lower()
+        if key in seen:
+            raise DataError(
+                f"{source}: two columns are called {seen[key]!r} and {name!r}; column names must "
+                "differ, and by more than the case of letters. Remedy: rename one."
+            )
+        seen[key] = name
 
 
 @dataclass(frozen=True)
@@ -151,7 +176,8 @@ def engine_errors(name: str) -> Iterator[None]:
     """Raise errors of DuckDB and Arrow as a `DataError` that names the source."""
     try:
         yield
-    except (duckdb.Error, pa.ArrowException) as error:
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        # An error of DuckDB in the middle of a stream comes through Arrow as an OSError.
         raise DataError(_engine_message(name, error)) from error
 
 
@@ -164,7 +190,15 @@ def first_line(error: BaseException) -> str:
 def _engine_message(name: str, error: BaseException) -> str:
     """An error of DuckDB in terms of the file: the line where it is known, and a remedy."""
     text = str(error)
+    file = re.search(r"^\s*file = (.+)$", text, re.MULTILINE)
+    name = file.group(1) if file else name
     line = re.search(r"CSV Error on Line: (\d+)", text)
+    if "not utf-8" in text.lower():
+        at = f", line {int(line.group(1)):,}" if line else ""
+        return (
+            f"{name}{at}: the text is not UTF-8, it may be Latin-1 or UTF-16. Remedy: write it as "
+            "UTF-8, for example with iconv -f LATIN1 -t UTF-8."
+        )
     if line:
         reason = next((part.strip() for part in text.splitlines() if "Expected" in part), "")
         original = re.search(r"Original Line: ?(.*)", text)
