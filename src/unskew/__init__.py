@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from unskew.log.features import Features as Features
     from unskew.log.impressions import Impressions as Impressions
     from unskew.log.labelled import LabelledData as LabelledData
+    from unskew.log.parts import Parts as Parts
     from unskew.log.read import read_labels as read_labels
     from unskew.log.read import read_log as read_log
     from unskew.position_bias import PositionBias as PositionBias
@@ -57,6 +58,7 @@ _NAMES, __getattr__, __dir__ = lazy_names(
         "unskew.log.features:Features",
         "unskew.log.impressions:Impressions",
         "unskew.log.labelled:LabelledData",
+        "unskew.log.parts:Parts",
         "unskew.rankers.click_model.ranker:ClickModelRanker",
         "unskew.rankers.neural.ranker:NeuralRanker",
         "unskew.position_bias:PositionBias",

@@ -11,10 +11,13 @@ from unskew.store import read_kind
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a folder that ``save`` wrote: Impressions or a ranker. Loading never runs code."""
+    """Read a folder that ``save`` wrote: Impressions, whole or in parts, or a ranker.
+
+    Loading never runs code.
+    """
     kind = read_kind(path)
-    if kind == "impressions":
-        from unskew.log.saved import load as load_impressions
+    if kind in {"impressions", "impressions-parts"}:
+        from unskew.log.parts import load as load_impressions
 
         return load_impressions(path)
     if ranker_of_folder(kind) is not None:

@@ -16,6 +16,12 @@ from unskew.errors import UsageError
 def run(
     log: Log,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")],
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Divide the queries over so many parts, to train beyond one machine."
+        ),
+    ] = None,
     *,
     reading: LogInput,
 ) -> None:
@@ -25,7 +31,8 @@ def run(
     """
     if is_saved(log):
         raise UsageError(f"{log} is compact already")
-    check_folder("--out", out, [log, reading.features], "impressions")
+    kind = "impressions" if parts is None else "impressions-parts"
+    check_folder("--out", out, [log, reading.features], kind)
     data = reading.impressions(log)
-    data.save(out)
-    show(f"{data}\nsaved to ", (str(out), "bold"))
+    data.save(out, parts=parts)
+    show(f"{data}\nsaved to ", (str(out), "bold"), "" if parts is None else f" in {parts} parts")

@@ -109,8 +109,8 @@ class LogInput:
 
         ``strict`` refuses options that cannot act on a folder.
         """
+        from unskew.log.parts import load
         from unskew.log.read import read_with_problems
-        from unskew.log.saved import load
         from unskew.log.schema import OPTIONAL
 
         options = self.options()

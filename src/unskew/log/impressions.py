@@ -154,11 +154,20 @@ class Impressions:
             X, columns, feature_names=feature_names, categorical=categorical
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a folder of Parquet files, atomically; `unskew.load` reads it back."""
-        from unskew.log.saved import save_impressions
+    def save(self, path: str | os.PathLike[str], *, parts: int | None = None) -> None:
+        """Save as a folder of Parquet files, atomically; `unskew.load` reads it back.
 
-        save_impressions(self, path)
+        With ``parts`` the folder holds so many folders, each with some of the queries, which
+        `unskew.Parts` reads one by one.
+        """
+        if parts is None:
+            from unskew.log.saved import save_impressions
+
+            save_impressions(self, path)
+        else:
+            from unskew.log.parts import save_parts
+
+            save_parts(self, path, parts)
 
     @cached_property
     def n_sessions(self) -> int:
@@ -204,7 +213,7 @@ class Impressions:
     @cached_property
     def max_position(self) -> int:
         """The lowest place on any page: the length of a bias curve."""
-        return int(self.pages.position.max())
+        return int(self.pages.position.max(initial=0))
 
     @property
     def features(self) -> Features:

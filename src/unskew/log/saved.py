@@ -26,13 +26,14 @@ from unskew.store import StoredFolder, open_folder, write_folder
 
 KIND = "impressions"
 VERSION = 1
+_FEATURES = "features.parquet"
 
 
 def save_impressions(data: Impressions, path: str | os.PathLike[str]) -> None:
     """Write the folder, atomically."""
     tables = {
         "documents.parquet": _documents_table(data),
-        "features.parquet": _features_table(data.features),
+        _FEATURES: _features_table(data.features),
         "pages.parquet": _pages_table(data),
         "patterns.parquet": _patterns_table(data),
     }
@@ -60,11 +61,11 @@ def save_impressions(data: Impressions, path: str | os.PathLike[str]) -> None:
     )
 
 
-def load(path: str | os.PathLike[str]) -> Impressions:
-    """Read a folder that `Impressions.save` wrote."""
+def load(path: str | os.PathLike[str], *, features: bool = True) -> Impressions:
+    """Read a folder that `Impressions.save` wrote; its feature columns only if asked for."""
     with open_folder(path, kind=KIND, version=VERSION) as stored:
         try:
-            data = _loaded(stored)
+            data = _loaded(stored, features)
             check_sound(data)
             _check_counts(data, stored.meta)
         except (
@@ -77,9 +78,15 @@ def load(path: str | os.PathLike[str]) -> Impressions:
     return data
 
 
-def _loaded(stored: StoredFolder) -> Impressions:
-    tables = {name: pq.read_table(file) for name, file in stored.files.items()}
-    queries, documents = _documents(tables["documents.parquet"], _features(tables, stored.meta))
+def _loaded(stored: StoredFolder, with_features: bool) -> Impressions:
+    tables = {
+        name: pq.read_table(file)
+        for name, file in stored.files.items()
+        if with_features or name != _FEATURES
+    }
+    n = tables["documents.parquet"].num_rows
+    features = _features(tables, stored.meta) if with_features else Features(np.empty((n, 0)), ())
+    queries, documents = _documents(tables["documents.parquet"], features)
     pages = _pages(tables["pages.parquet"], documents)
     contexts = np.array(stored.meta["contexts"])
     contexts = contexts if contexts.dtype.kind in "iu" else contexts.astype(object)
@@ -133,7 +140,7 @@ def _features_table(features: Features) -> pa.Table:
 
 
 def _features(tables: dict[str, pa.Table], meta: Any) -> Features:
-    table = tables["features.parquet"]
+    table = tables[_FEATURES]
     names = tuple(meta["feature_names"])
     categories = {name: tuple(values) for name, values in meta["categories"].items()}
     n = tables["documents.parquet"].num_rows

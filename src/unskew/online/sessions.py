@@ -112,7 +112,7 @@ def _compacted(source: Any) -> Impressions | None:
     if isinstance(source, Impressions):
         return source
     if isinstance(source, str | os.PathLike) and (Path(source) / MANIFEST).is_file():
-        from unskew.log.saved import load
+        from unskew.log.parts import load
 
         return load(source)
     return None

@@ -1,0 +1,406 @@
+"""Impressions in parts: one folder, each part the Impressions of some of the queries.
+
+unskew.json           which parts there are, with checksums, and what they hold in common
+part-00000-1f2e3d4c/  Impressions as `Impressions.save` writes them, and so on
+
+Every part can be loaded on its own. No query stands in two parts, so that whatever is a sum over
+queries is a sum over parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.claims import folder_lock, remove_abandoned, temporary_folder
+from unskew.errors import StoreError, UsageError
+from unskew.log import saved
+from unskew.log.impressions import Impressions
+from unskew.log.merging import (
+    balanced_buckets,
+    joined_categories,
+    merge,
+    recoded,
+    take_queries,
+)
+from unskew.progress import progress_bar
+from unskew.store import (
+    MANIFEST,
+    check_replaceable,
+    manifest_text,
+    read_folder,
+    read_kind,
+    replace_file,
+)
+
+KIND = "impressions-parts"
+VERSION = 1
+_COUNTS = ("sessions", "queries", "documents", "pages", "patterns", "clicks")
+_COMMON = ("feature_names", "feature_dtype")
+
+
+@dataclass(frozen=True)
+class PartEntry:
+    """One part as the manifest of the whole describes it: its folder, checksum and counts."""
+
+    name: str
+    sha256: str
+    counts: Mapping[str, int]
+    rows: int
+    max_position: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "name": self.name, "sha256": self.sha256, "rows": self.rows,
+            "max_position": self.max_position, **self.counts,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> PartEntry:
+        """The inverse of `to_dict`; a KeyError or ValueError for anything else."""
+        name = content["name"]
+        if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
+            raise ValueError(f"{name!r} is no name of a part")
+        counts = {key: int(content[key]) for key in _COUNTS}
+        return cls(
+            name, str(content["sha256"]), counts, int(content["rows"]), int(content["max_position"])
+        )
+
+
+@dataclass(frozen=True)
+class WrittenPart:
+    """What the writer of a part, on this machine or another, tells whoever writes the manifest."""
+
+    entry: PartEntry
+    feature_names: tuple[str, ...]
+    feature_dtype: str
+    categories: Mapping[str, tuple[str, ...]]
+    contexts: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts(Sequence[Impressions]):
+    """Impressions in parts on disk, read part by part or whole.
+
+    ``parts[k]`` loads part k, ``parts[2:5]`` are some of them, ``parts.whole()`` is one Impressions.
+    """
+
+    path: Path
+    entries: tuple[PartEntry, ...]
+    feature_names: tuple[str, ...]
+    feature_dtype: str
+    categories: Mapping[str, tuple[str, ...]]
+    contexts: tuple[Any, ...]
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Parts:
+        """The parts that a folder holds; Impressions that were saved whole are one part."""
+        if read_kind(path) == saved.KIND:
+            return _single(Path(path))
+        meta = read_folder(path, kind=KIND, version=VERSION).meta
+        try:
+            return cls(
+                Path(path),
+                tuple(PartEntry.from_dict(entry) for entry in meta["parts"]),
+                tuple(meta["feature_names"]),
+                str(np.dtype(meta["feature_dtype"])),
+                {name: tuple(texts) for name, texts in meta["categories"].items()},
+                tuple(meta["contexts"]),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise StoreError(f"{path} does not describe parts ({error!r}): restore it") from error
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Impressions: ...
+    @overload
+    def __getitem__(self, index: slice) -> Parts: ...
+    def __getitem__(self, index: int | slice) -> Impressions | Parts:
+        if isinstance(index, slice):
+            return replace(self, entries=self.entries[index])
+        return self._load(self.entries[index], features=True)
+
+    def without_features(self, index: int) -> Impressions:
+        """Part ``index`` with its documents, pages and patterns, but no feature columns."""
+        return self._load(self.entries[index], features=False)
+
+    def _load(self, entry: PartEntry, *, features: bool) -> Impressions:
+        folder = self.path / entry.name
+        _check_manifest(folder, entry, self.path)
+        data = saved.load(folder, features=features)
+        if not features:
+            return _with_contexts(data, self.contexts)
+        if data.features.names != self.feature_names:
+            raise StoreError(
+                f"{folder} has the features {list(data.features.names)}, the other parts have "
+                f"{list(self.feature_names)}: restore the folder"
+            )
+        documents = replace(data.documents, features=recoded(data.features, dict(self.categories)))
+        return _with_contexts(replace(data, documents=documents), self.contexts)
+
+    def total(self, count: str) -> int:
+        """The sum of one of the counts (sessions, queries, documents, …) over the parts."""
+        return sum(entry.counts[count] for entry in self.entries)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the log the parts stand for."""
+        return sum(entry.rows for entry in self.entries)
+
+    @property
+    def max_position(self) -> int:
+        """The lowest place on any page of any part."""
+        return max((entry.max_position for entry in self.entries), default=0)
+
+    def whole(self) -> Impressions:
+        """All parts as one Impressions, equal to those of the log compacted in one piece."""
+        if not self.entries:
+            raise UsageError(f"{self.path}: not a single part is selected")
+        pieces = list(self)
+        _check_disjoint(pieces, self)
+        return merge([_compact_contexts(piece) for piece in pieces])
+
+    def __repr__(self) -> str:
+        return (
+            f"Parts({len(self)} parts, {self.total('sessions'):,} sessions, "
+            f"{self.total('queries'):,} queries, {self.total('documents'):,} documents, "
+            f"{self.total('clicks'):,} clicks, {len(self.feature_names)} features)"
+        )
+
+
+def load(path: str | os.PathLike[str]) -> Impressions:
+    """The Impressions of a folder, whether they were saved whole or in parts."""
+    if read_kind(path) == KIND:
+        return Parts.open(path).whole()
+    return saved.load(path)
+
+
+def is_impressions(kind: str) -> bool:
+    """Whether a folder of this kind holds Impressions."""
+    return kind in {saved.KIND, KIND}
+
+
+def _single(path: Path) -> Parts:
+    """Impressions that were saved whole, as their only part."""
+    data = saved.load(path)
+    written = describe(data, path)
+    return Parts(
+        path.parent, (written.entry,), written.feature_names, written.feature_dtype,
+        written.categories, written.contexts,
+    )  # fmt: skip
+
+
+def _check_manifest(folder: Path, entry: PartEntry, whole: Path) -> None:
+    file = folder / MANIFEST
+    if not file.is_file():
+        raise StoreError(
+            f"{folder} is missing: {whole} is incomplete, restore it or compact the log again"
+        )
+    if _checksum(file) != entry.sha256:
+        raise StoreError(
+            f"{folder} is another part than the one that {whole / MANIFEST} lists: restore the "
+            "folder or compact the log again"
+        )
+
+
+def _with_contexts(data: Impressions, contexts: Sequence[Any]) -> Impressions:
+    """The same sessions with the contexts that all parts share."""
+    if data.contexts.tolist() == list(contexts):
+        return data
+    place = {key: number for number, key in enumerate(contexts)}
+    codes = np.array([*(place[key] for key in data.contexts.tolist()), -1], dtype=np.int32)
+    keys = _keys(contexts)
+    patterns = replace(data.patterns, context=codes[data.patterns.context])
+    return replace(data, contexts=keys, patterns=patterns)
+
+
+def _keys(values: Sequence[Any]) -> npt.NDArray[Any]:
+    if not values:
+        return np.empty(0, dtype=np.int64)
+    array = np.array(values)
+    return array if array.dtype.kind in "iu" else array.astype(object)
+
+
+def _compact_contexts(data: Impressions) -> Impressions:
+    """Only the contexts that occur, which are those that the whole log has."""
+    used = np.unique(data.patterns.context[data.patterns.context >= 0])
+    if len(used) == len(data.contexts):
+        return data
+    place = np.append(np.searchsorted(used, np.arange(len(data.contexts))), -1).astype(np.int32)
+    patterns = replace(data.patterns, context=place[data.patterns.context])
+    return replace(data, contexts=data.contexts[used], patterns=patterns)
+
+
+def _check_disjoint(pieces: Sequence[Impressions], parts: Parts) -> None:
+    """Refuse parts of which two hold sessions of one query."""
+    owner: dict[Any, int] = {}
+    for number, piece in enumerate(pieces):
+        for key in piece.queries.tolist():
+            other = owner.setdefault(key, number)
+            if other != number:
+                raise two_parts(key, parts.entries[other].name, parts.entries[number].name)
+
+
+def two_parts(query: Any, one: str, other: str) -> StoreError:
+    """The error for a query that stands in two parts."""
+    return StoreError(
+        f"query {query!r} stands in two parts, {one} and {other}: parts are divided by query. "
+        "Compact the log again"
+    )
+
+
+# Writing ----------------------------------------------------------------------------------------
+
+
+def describe(data: Impressions, folder: Path) -> WrittenPart:
+    """What a saved part tells whoever writes the manifest."""
+    counts = {
+        "sessions": data.n_sessions, "queries": data.n_queries, "documents": data.n_documents,
+        "pages": data.n_pages, "patterns": data.n_patterns, "clicks": data.n_clicks,
+    }  # fmt: skip
+    entry = PartEntry(
+        folder.name, _checksum(folder / MANIFEST), counts, data.n_rows, data.max_position
+    )
+    features = data.features
+    used = data.contexts[np.unique(data.patterns.context[data.patterns.context >= 0])]
+    return WrittenPart(
+        entry, features.names, str(features.values.dtype),
+        {name: tuple(texts) for name, texts in features.categories.items()},
+        tuple(used.tolist()),
+    )  # fmt: skip
+
+
+def write_part(data: Impressions, folder: Path) -> WrittenPart:
+    """Save one part into a folder; a disk that is full leaves nothing of it behind."""
+    try:
+        data.save(folder)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise StoreError(
+            f"{folder.name} could not be written ({error}): nothing of it was kept; give another "
+            "place or make room"
+        ) from error
+    return describe(data, folder)
+
+
+class PartsWriter:
+    """Writes parts one after the other; they count all together once it is closed."""
+
+    def __init__(self, staging: Path, token: str) -> None:
+        self.staging, self._token = staging, token
+        self._written: list[WrittenPart] = []
+
+    def folder(self, number: int, suffix: str = "") -> Path:
+        """Where part ``number`` is written until the whole counts."""
+        return self.staging / f"part-{number:05d}-{self._token}{suffix}"
+
+    def add(self, data: Impressions) -> None:
+        """Write one more part."""
+        self.take(write_part(data, self.folder(len(self._written))))
+
+    def take(self, written: WrittenPart) -> None:
+        """List a part that somebody wrote into `staging`."""
+        if self._written:
+            self._check_alike(written)
+        self._written.append(written)
+
+    def _check_alike(self, written: WrittenPart) -> None:
+        first = self._written[0]
+        for name in _COMMON:
+            mine, other = getattr(first, name), getattr(written, name)
+            if mine != other:
+                raise StoreError(
+                    f"{first.entry.name} and {written.entry.name} differ in {name}: {mine} and "
+                    f"{other}"
+                )
+
+    def manifest(self) -> str:
+        """The manifest of all parts."""
+        first = self._written[0]
+        categories = joined_categories([dict(one.categories) for one in self._written])
+        contexts = sorted({key for one in self._written for key in one.contexts})
+        meta: dict[str, Any] = {
+            "parts": [one.entry.to_dict() for one in self._written],
+            "feature_names": list(first.feature_names),
+            "feature_dtype": first.feature_dtype,
+            "categories": {name: list(texts) for name, texts in categories.items()},
+            "contexts": contexts,
+        }
+        return manifest_text({"kind": KIND, "version": VERSION, "files": {}, **meta})
+
+    def names(self) -> list[str]:
+        """The folders of the parts."""
+        return [one.entry.name for one in self._written]
+
+
+@contextmanager
+def parts_writer(path: str | os.PathLike[str]) -> Iterator[PartsWriter]:
+    """A writer of parts; at the end of the block they are what the folder holds.
+
+    An existing folder of parts is replaced. If the block fails, everything is as it was.
+    """
+    out = Path(os.path.realpath(path))
+    check_replaceable(out, KIND)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(out.parent)
+    exists = out.is_dir()
+    with temporary_folder(out if exists else out.parent) as staging:
+        writer = PartsWriter(staging, os.urandom(4).hex())
+        yield writer
+        if not writer.names():
+            raise UsageError(f"{path}: there is no part to write")
+        text = writer.manifest().encode()
+        if not exists:
+            (staging / MANIFEST).write_bytes(text)
+            _drop_others(staging, {*writer.names(), MANIFEST})
+            staging.rename(out)
+        else:
+            _replace(out, staging, writer.names(), text)
+
+
+def _drop_others(staging: Path, kept: set[str]) -> None:
+    """Remove what a failed attempt of another process left."""
+    for entry in staging.iterdir():
+        if entry.name not in kept:
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def _replace(out: Path, staging: Path, names: Sequence[str], manifest: bytes) -> None:
+    with folder_lock(out, exclusive=True):
+        old = [file.parent.name for file in out.glob(f"part-*/{MANIFEST}")]
+        for name in names:
+            (staging / name).rename(out / name)
+        replace_file(out / MANIFEST, lambda file: file.write_bytes(manifest))
+        for name in old:
+            shutil.rmtree(out / name, ignore_errors=True)
+
+
+def save_parts(
+    data: Impressions, path: str | os.PathLike[str], n_parts: int, *, progress: bool = False
+) -> None:
+    """Save Impressions in parts, each with about as many documents and pages."""
+    if n_parts < 1:
+        raise UsageError(f"parts must be a whole number, 1 or higher, got {n_parts}")
+    with (
+        parts_writer(path) as writer,
+        progress_bar("Writing parts", n_parts, show=progress) as advance,
+    ):
+        for queries in balanced_buckets(data, n_parts):
+            writer.add(take_queries(data, queries))
+            advance(1)
+
+
+def _checksum(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
