@@ -9,8 +9,6 @@ import pytest
 
 from shown import Shown, labelled, log_of, simulated
 from unskew.bias import RegressionEM, RelativeCTR
-from unskew.bias.cells import Cells
-from unskew.bias.conditional import score_and_information
 from unskew.bias.reference import free_relevance
 from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
@@ -54,24 +52,6 @@ def test_documents_that_never_move_do_not_flatten_the_table():
     alone = RegressionEM(relevance="table").fit(log_of(*moving))
     both = RegressionEM(relevance="table").fit(log_of(*moving, *glued))
     assert both.t_plus == pytest.approx(alone.t_plus, rel=1e-6)
-
-
-def test_score_and_information_are_those_of_the_conditional_likelihood():
-    """The score equals finite differences of the likelihood, the information those of the score."""
-    cells = Cells.of(log_of(*MOVING))
-    logs = np.random.default_rng(0).normal(size=3)
-
-    def likelihood(x):
-        weight = cells.impressions * np.exp(x)[cells.position]
-        return float((cells.clicks * np.log(weight / cells.per_group(weight)[cells.group])).sum())
-
-    step = 1e-5 * np.eye(3)
-    score, information = score_and_information(cells, np.exp(logs))
-    numeric = [(likelihood(logs + h) - likelihood(logs - h)) / 2e-5 for h in step]
-    assert score == pytest.approx(numeric, abs=1e-5)
-    for k, h in enumerate(step):
-        up, down = (score_and_information(cells, np.exp(x))[0] for x in (logs + h, logs - h))
-        assert -(up - down) / 2e-5 == pytest.approx(information[k], abs=1e-4)
 
 
 def test_trees_agree_with_the_table_where_both_apply():

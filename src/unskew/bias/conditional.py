@@ -1,63 +1,51 @@
-"""Examination from groups of results seen at several positions, whatever their relevance.
+"""Examination from documents seen at several positions, whatever their relevance.
 
-Every group (a document, or documents alike) has a relevance of its own and clicks are rare events,
-
-    clicks[g, k] ~ Poisson(impressions[g, k] * theta[k] * relevance[g])
-
-so that, given how many clicks a group had, where they were does not depend on its relevance:
-
-    P(a click of g was at k) = w[g, k] = impressions[g, k] theta[k] / sum over l of the same at l
-
-The likelihood of these places is concave in log(theta) and is maximised by Newton's method. It is what
-EM with one free relevance per document converges to, without its two faults: it has no start that a
-document seen at one position only would keep, and no relevance of 1 to be stuck at. Such documents
-drop out.
+Given how many clicks a document had, where they were does not depend on its relevance:
+`unskew.clicks.fitting.places` has the likelihood and its maximum. Where documents that moved have few
+clicks the curve is drawn towards a power of the position, as strongly as held-out documents ask for.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from unskew.array_types import FloatArray
 from unskew.bias.cells import Cells
-
-_MOST_STEPS, _TOLERANCE = 100, 1e-9
-# The longest step of a logarithm, and how far from 0 it may go: the clicks of some positions may say
-# "infinitely less than the others".
-_LONGEST, _FARTHEST = 1.0, 14.0
-# Added to the information of every position, in clicks: positions that no group links stay put.
-_RIDGE = 1e-8
-
-
-def score_and_information(cells: Cells, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The derivative of the log-likelihood in log(theta), and minus its second derivative."""
-    weight = cells.impressions * theta[cells.position]
-    total = cells.per_group(weight)[cells.group]
-    w = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
-    clicks = cells.per_group(cells.clicks)
-    expected = clicks[cells.group] * w
-    shape = (cells.n_groups, cells.n_positions)
-    table = csr_array((w, (cells.group, cells.position)), shape=shape)
-    counted = csr_array((expected, (cells.group, cells.position)), shape=shape)
-    score = cells.per_position(cells.clicks - expected)
-    information = np.diag(cells.per_position(expected)) - (table.T @ counted).toarray()
-    return score, information
+from unskew.clicks.fitting.cells import StateCells
+from unskew.clicks.fitting.places import (
+    PlacePrior,
+    fit_places,
+    held_out_strength,
+    linked_cells,
+)
 
 
-def conditional_examination(cells: Cells) -> FloatArray:
+def place_strength(cells: Cells) -> float:
+    """How strongly held-out documents ask for a curve that is a power of the position; 0: not at all."""
+    clicks, start = _clicks_and_start(cells)
+    prior = PlacePrior(np.arange(cells.n_positions), clicks)
+    return held_out_strength(_linked(cells), start, clicks > 0, prior)
+
+
+def conditional_examination(cells: Cells, strength: float = 0.0) -> FloatArray:
     """The theta of the highest likelihood, the highest 1; 0 where a position was never clicked."""
+    clicks, start = _clicks_and_start(cells)
+    penalty = PlacePrior(np.arange(cells.n_positions), clicks).penalty(strength)
+    logs = fit_places(_linked(cells), start, clicks > 0, penalty)
+    return np.where(clicks > 0, np.exp(logs), 0.0)
+
+
+def _clicks_and_start(cells: Cells) -> tuple[FloatArray, FloatArray]:
+    """The clicks of each position, and the logarithm of its CTR relative to the highest."""
     at = cells.shown
-    clicked = at.clicks > 0
     logs = np.zeros(cells.n_positions)
+    clicked = at.clicks > 0
     logs[clicked] = np.log(at.ctr[clicked] / at.ctr.max())
-    for _ in range(_MOST_STEPS):
-        theta = np.where(clicked, np.exp(logs), 0.0)
-        score, information = score_and_information(cells, theta)
-        ridged = information[np.ix_(clicked, clicked)] + _RIDGE * np.eye(int(clicked.sum()))
-        step = np.clip(np.linalg.solve(ridged, score[clicked]), -_LONGEST, _LONGEST)
-        logs[clicked] = np.clip(logs[clicked] + step, -_FARTHEST, _FARTHEST)
-        logs[clicked] -= logs[clicked].max()
-        if np.abs(step - step.mean()).max() < _TOLERANCE:
-            break
-    return np.where(clicked, np.exp(logs), 0.0)
+    return at.clicks, logs
+
+
+def _linked(cells: Cells) -> StateCells:
+    whole = StateCells(
+        cells.group, cells.position.astype(np.int32), cells.impressions, cells.clicks
+    )
+    return linked_cells(whole, cells.n_groups)

@@ -254,12 +254,23 @@ def warn_no_gain(gain: float, clicks: float) -> None:
         )
 
 
-def warn_few_moved(cells: Cells) -> None:
-    """Warn if documents that moved were hardly clicked."""
+def warn_few_moved(cells: Cells, strength: float = 0.0) -> None:
+    """Warn if documents that moved were hardly clicked, or the curve is drawn to a power of k."""
     clicks, positions = float(cells.moved.clicks.sum()), int((cells.shown.impressions > 0).sum())
+    drawn = (
+        f"; it is drawn towards a power of the position by the weight of {strength:g} clicks, as "
+        "held-out documents ask for"
+    )
     if clicks < FEWEST_MOVED_CLICKS * positions:
         warnings.warn(
             f"documents hardly move: those seen at several positions have {clicks:,.0f} clicks in "
-            f"all, for {positions} positions; the curve is mostly noise, see its intervals",
+            f"all, for {positions} positions; the curve is mostly noise, see its intervals"
+            + (drawn if strength > 0 else ""),
+            stacklevel=4,
+        )
+    elif strength > 0:
+        warnings.warn(
+            f"documents seen at several positions have {clicks:,.0f} clicks in all: too few for a "
+            f"curve without any shape{drawn}",
             stacklevel=4,
         )

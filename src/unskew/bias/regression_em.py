@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from unskew.array_types import FloatArray
 from unskew.bias.balance import Strata, balanced_examination, n_strata_for, strata_of
 from unskew.bias.cells import Cells
-from unskew.bias.conditional import conditional_examination
+from unskew.bias.conditional import conditional_examination, place_strength
 from unskew.bias.crossfit import INFORMATION_IN_LEAF, RelevanceTask, cross_fit, sized_leaves
 from unskew.bias.estimator import EstimatorSettings, check_clicks
 from unskew.bias.identify import (
@@ -49,7 +50,9 @@ class RegressionEM(EstimatorSettings):
     are judged by would leave nothing to the position, and a curve that is flat.
 
     With ``relevance="table"`` each document has a relevance of its own, which is maximised out
-    (`unskew.bias.conditional`): only documents seen at several positions count.
+    (`unskew.bias.conditional`): only documents seen at several positions count. Where these have few
+    clicks, the curve is drawn towards a power of the position, ``k ** -eta``, as strongly as the
+    likelihood of held-out documents asks for.
 
     Sums run over distinct documents at distinct positions, so the cost does not grow with sessions.
     Only the ratios theta[k] / theta[1] are determined by clicks; ``t_plus`` holds them, ``t_minus``
@@ -97,8 +100,9 @@ class RegressionEM(EstimatorSettings):
         if self.relevance == "table":
             cells = Cells.of(data, n_positions=self.n_positions, by_version=False)
             check_linked(cells, self.min_shown)
-            warn_few_moved(cells)
-            return self._from_table
+            strength = place_strength(cells)
+            warn_few_moved(cells, strength)
+            return partial(self._from_table, strength=strength)
         check_features(data)
         stratum, gamma = self._grow(data)
 
@@ -109,9 +113,9 @@ class RegressionEM(EstimatorSettings):
 
         return from_trees
 
-    def _from_table(self, data: Impressions) -> PositionBias:
+    def _from_table(self, data: Impressions, *, strength: float) -> PositionBias:
         cells = Cells.of(data, n_positions=self.n_positions, by_version=False)
-        return self.relative_bias(conditional_examination(cells), cells.moved)
+        return self.relative_bias(conditional_examination(cells, strength), cells.moved)
 
     def _grow(self, data: Impressions) -> tuple[npt.NDArray[np.int64], FloatArray]:
         """The stratum and the relevance of each document, by trees that did not see its query."""

@@ -186,10 +186,11 @@ def test_documents_that_do_not_move_are_warned_of(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["dbn", "dcm", "cascade"])
 def test_chain_models_need_no_moving_documents(name: str) -> None:
-    """What was clicked above tells chain models how far users came: no warning."""
+    """What was clicked above tells chain models how far users came: no warning, and a curve."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit_click_model(fixed_pages(random_clicks(500, 3)), name)
+        fitted = fit_click_model(fixed_pages(random_clicks(500, 3)), name)
+    assert fitted.position_bias().t_plus == pytest.approx(np.ones(3), abs=0.2)
 
 
 @pytest.mark.parametrize("name", CLICK_MODELS)

@@ -18,7 +18,6 @@ from unskew.clicks import (
     UserBrowsingModel,
     fit_click_model,
 )
-from unskew.clicks.fitting.chain import SATISFACTION_STRENGTH
 from unskew.log.labelled import LabelledData
 
 # How many standard errors an estimate may be off.
@@ -150,7 +149,7 @@ def test_the_dynamic_bayesian_model_finds_gamma_and_satisfaction() -> None:
     found, information = fitted.satisfaction, curvatures(fitted)
     error = 1 / np.sqrt(information)
     # It is drawn towards the mean of all by the weight of a few clicks: that much is no error.
-    drawn = SATISFACTION_STRENGTH * (found.mean() - found) / (found * (1 - found)) / information
+    drawn = fitted.likelihood.present.strength * (found.mean() - found) / (found * (1 - found)) / information
     assert np.mean(np.abs(found - truth) < 2 * error + np.abs(drawn)) > 0.95
     assert np.corrcoef(found, truth)[0, 1] > 0.98
 

@@ -16,6 +16,10 @@ bias. The EM has one hidden variable, whether the result was relevant in that im
 Where a position has several states (contexts, last clicks), each is drawn towards the mean of its
 position by the weight of a few relevant impressions: a state that was hardly seen gets that mean.
 
+Without a base the slopes of a log can be found before any relevance, from where the clicks of each
+document were: `settle` does so (`unskew.clicks.fitting.places`). With a base, or where the relevance
+comes from features, they are found by EM.
+
 Adding to every r what is taken from every slope changes nothing about clicks: only the slopes
 relative to each other are known, and of the bases only how they fall.
 """
@@ -35,6 +39,12 @@ from unskew.clicks.fitting.curve import examination_bias
 from unskew.clicks.fitting.likelihood import Evidence, Prediction
 from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.fitting.movement import linked_states
+from unskew.clicks.fitting.places import (
+    PlacePrior,
+    fit_places,
+    held_out_strength,
+    linked_cells,
+)
 from unskew.errors import UsageError
 from unskew.log.counts import sums
 from unskew.log.impressions import Impressions
@@ -45,6 +55,8 @@ _TINY = 1e-12
 HIGHEST_START, START_BASE = 0.9, 0.02
 # How many relevant impressions the mean of its position is worth to a state (a context, a last click).
 POOLING = 10.0
+# States with fewer clicks than this share of the most do not set the scale: theirs is mostly noise.
+FEWEST_OF_SCALE = 0.01
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -173,6 +185,24 @@ class AffineLikelihood:
         if self.with_base:
             irrelevant = self._shown_states - relevant
             self.base = self._pooled(self._clicked_states - hit, irrelevant, self.base)
+
+    def settle(self) -> bool:
+        """Find the slopes from where clicks were, the highest 1; a model with a base cannot."""
+        if self.with_base:
+            return False
+        clicks, at = self._clicked_states, self.states.position - 1
+        prior = PlacePrior(at, clicks)
+        start = np.log(self._start() / HIGHEST_START)
+        free = sums(at, clicks, self.states.n_positions)[at] > 0
+        cells = linked_cells(self.cells, self.n_documents)
+        strength = held_out_strength(cells, start, free, prior)
+        logs = fit_places(cells, start, free, prior.penalty(strength))
+        highest = logs[clicks >= FEWEST_OF_SCALE * clicks.max()].max()
+        self.slope = np.exp(np.minimum(logs - highest, 0.0))
+        return True
+
+    def estimate_strengths(self) -> None:
+        """None is estimated."""
 
     def _pooled(self, successes: FloatArray, trials: FloatArray, present: FloatArray) -> FloatArray:
         """The share of each state, drawn towards that of its position."""

@@ -33,6 +33,7 @@ from unskew.array_types import FloatArray
 from unskew.clicks.fitting.curve import examination_bias
 from unskew.clicks.fitting.likelihood import Evidence, Prediction
 from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.clicks.fitting.strength import estimate_strength, informed_trials
 from unskew.clicks.fitting.walks import (
     ChainCounts,
     ChainSums,
@@ -51,8 +52,8 @@ from unskew.position_bias import PositionBias
 
 _TINY = 1e-12
 START = 0.5
-# How many clicks' worth a document's own satisfaction is drawn towards the mean.
-SATISFACTION_STRENGTH = 5.0
+# How many clicks' worth a document's own satisfaction is drawn towards the mean before that is estimated.
+FIRST_STRENGTH = 5.0
 # How many clicks the mean of all positions is worth to the chance to walk on at one of them.
 POOLING = 10.0
 
@@ -80,7 +81,8 @@ class ChainForm:
 class ChainParameters:
     """The present values: by document, by position of the click, and by position of the skip.
 
-    ``typical`` is the satisfaction of a document without clicks.
+    ``typical`` is the satisfaction of a document without clicks, and ``strength`` how many clicks it is
+    worth to a document that has some.
     """
 
     satisfaction: FloatArray
@@ -88,6 +90,7 @@ class ChainParameters:
     after_click: FloatArray
     after_skip: FloatArray
     typical: float = START
+    strength: float = FIRST_STRENGTH
 
 
 class ChainLikelihood:
@@ -168,6 +171,10 @@ class ChainLikelihood:
         root = 2.0 * top / np.maximum(b + np.sqrt(np.maximum(b * b - 4.0 * a * top, 0.0)), tiny)
         return np.minimum(root, 1.0)
 
+    def settle(self) -> bool:
+        """Where users stopped depends on the relevance of what they saw: not possible."""
+        return False
+
     def step(self) -> None:
         """The M-step of the walk and the satisfaction, by the E-step of the latest `evidence`."""
         sums, now, told = self._expected, self.present, self.counts.told
@@ -181,12 +188,44 @@ class ChainLikelihood:
             walked = (sums.on_after_click + POOLING * mean) / (sums.unsatisfied + POOLING)
             now = replace(now, after_click=walked)
         if self.form.satisfaction == "document":
-            mean, strength = sums.satisfied.sum() / max(told.sum(), _TINY), SATISFACTION_STRENGTH
+            mean, strength = sums.satisfied.sum() / max(told.sum(), _TINY), now.strength
             found = (sums.satisfied + strength * mean) / (told + strength)
             now = replace(now, satisfaction=found, typical=float(mean))
         elif self.form.satisfaction == "share":
             now = replace(now, share=_share(sums.satisfied, told, self._relevance, now.share))
         self.present = now
+
+    def estimate_strengths(self) -> None:
+        """Estimate how much the satisfaction of a document resembles that of all."""
+        if self.form.satisfaction == "document":
+            s = self.present.satisfaction
+            counted = informed_trials(
+                s, self.satisfaction_information(), self.satisfaction_gradient()
+            )
+            strength = estimate_strength(*counted, np.full(len(s), self.present.typical))
+            self.present = replace(self.present, strength=strength)
+
+    def satisfaction_gradient(self) -> FloatArray:
+        """The derivative of the log-likelihood in the logit of each document's satisfaction."""
+        gradient: FloatArray = (
+            self._expected.satisfied - self.counts.told * self.present.satisfaction
+        )
+        return gradient
+
+    def satisfaction_information(self) -> FloatArray:
+        """Fisher's information about that logit, by the E-step of the latest `evidence`.
+
+        With s the satisfaction, q the chance of no further click without it and e = s + (1 - s) q, a
+        click is the last with e, and its information is ``(1 - q) s / e`` times that of a trial of s.
+        Of the sessions that ended with a click ``s / e`` were satisfied.
+        """
+        told = self.counts.told
+        s = np.clip(self.present.satisfaction, 1e-6, 1.0 - 1e-6)
+        ended = np.maximum(told - self.counts.passed, _TINY)
+        by_satisfaction = np.clip(self._expected.satisfied / ended, s, 1.0)
+        q = np.clip((s / by_satisfaction - s) / (1.0 - s), 0.0, 1.0)
+        information: FloatArray = told * (1.0 - q) * by_satisfaction * s * (1.0 - s)
+        return information
 
     def add_profiles(
         self, relevance: FloatArray, first: int, values: FloatArray, log: FloatArray

@@ -78,6 +78,12 @@ class ClickLikelihood(Protocol):
     def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:
         """The M-step of a free relevance under a beta prior of that mean and so many trials."""
 
+    def settle(self) -> bool:
+        """Find the model's own parameters without any relevance; returns whether that is possible."""
+
+    def estimate_strengths(self) -> None:
+        """Estimate how strongly the model's own parameters are drawn to their means, if they are."""
+
     def step(self) -> None:
         """The M-step of the model's own parameters, by the E-step of the latest `evidence`."""
 

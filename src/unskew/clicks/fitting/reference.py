@@ -1,7 +1,8 @@
 """The E-steps of click models by enumeration of everything that is hidden: their specification.
 
 One session at a time, in plain Python. `unskew.clicks.fitting.affine` and
-`unskew.clicks.fitting.chain` give the same sums over whole logs.
+`unskew.clicks.fitting.chain` give the same sums over whole logs. Below them the likelihood of
+`unskew.clicks.fitting.places`, one click at a time.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import log
 
 
 def expect_affine(
@@ -132,3 +134,19 @@ def expect_chain(
     ):  # fmt: skip
         sums[:] = [value / found.probability for value in sums]
     return found
+
+
+def places_likelihood(
+    shown: Sequence[Sequence[float]], clicks: Sequence[Sequence[float]], theta: Sequence[float]
+) -> float:
+    """The log-likelihood of the states in which each document's clicks were; one row per document.
+
+    A click of a document was in state s with ``shown[s] * theta[s]`` over the sum of that.
+    """
+    total = 0.0
+    for n, c in zip(shown, clicks, strict=True):
+        weight = [impressions * theta[s] for s, impressions in enumerate(n)]
+        for s, count in enumerate(c):
+            if count:
+                total += count * log(weight[s] / sum(weight))
+    return total

@@ -4,9 +4,13 @@
     mean[query] = (its successes + strength * mean of the log) / (its trials + strength)
 
 with the expected trials and successes of the E-step. ``strength``, in examined impressions, is how
-much a document resembles its query. It is estimated from the log: clicks are worth as many trials of
-the relevance as carry the same Fisher information, and of those trials the strength is taken under
-which a beta-binomial distribution gives them the highest likelihood.
+much a document resembles its query, and is estimated from the log (`unskew.clicks.fitting.strength`).
+In the mean of its query a document has ``strength`` trials at most: however often the first results
+were examined, they are some of the query's documents, and not those whose mean is needed.
+
+Where the model can find its own parameters without any relevance (`ClickLikelihood.settle`), that is
+done first, and the relevances follow by Fisher scoring, each document on its own. Drawing a relevance
+towards a mean is then no longer felt by the examination. Elsewhere both are found by EM.
 
 EM is slow where examination and relevance can hardly be told apart. Two of its steps are therefore
 followed by a leap along the curve that they begin (SQUAREM: Varadhan and Roland, Scandinavian Journal
@@ -19,19 +23,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln, expit, logit
+from scipy.special import expit, logit
 
 from unskew.array_types import FloatArray
-from unskew.clicks.fitting.likelihood import ClickLikelihood, Evidence
+from unskew.clicks.fitting.likelihood import ClickLikelihood
+from unskew.clicks.fitting.strength import estimate_strength, informed_trials
 
-# The strengths among which one is chosen: from hardly any shrinking to hardly anything else.
-STRENGTHS = np.geomspace(0.25, 512.0, 34)
 # The strength before it is estimated, and the cycles after which it is.
-FIRST_STRENGTH, ESTIMATED_AFTER = 5.0, (4, 10)
-# About how many documents the strength is estimated from.
-MOST_DOCUMENTS = 2_000
+FIRST_STRENGTH, ESTIMATED_AFTER, SCORED_AFTER = 5.0, (4, 10), (3, 6)
 # The longest leap, and how near to 0 and 1 a probability may come in one.
 LONGEST_LEAP, EDGE = 64.0, 1e-9
+# The longest step of Fisher scoring on a logit.
+LONGEST_STEP = 2.0
 # The model's own parameters have settled when two steps and a leap change them by less on average.
 SETTLED = 1e-3
 _TINY = 1e-12
@@ -50,41 +53,18 @@ class TableFit:
     converged: bool
 
 
-def _query_means(evidence: Evidence, query: npt.NDArray[np.integer], strength: float) -> FloatArray:
-    """The mean relevance of each query, shrunk towards that of the log."""
-    trials = np.bincount(query, weights=evidence.trials)
-    successes = np.bincount(query, weights=evidence.successes)
+def _query_means(
+    trials: FloatArray, successes: FloatArray, query: npt.NDArray[np.integer], strength: float
+) -> FloatArray:
+    """The mean relevance of each query over its documents, shrunk towards that of the log.
+
+    However many trials a document has, it is one document: it weighs ``strength`` trials at most.
+    """
+    weight = strength / np.maximum(trials + strength, _TINY)
+    trials, successes = np.bincount(query, weight * trials), np.bincount(query, weight * successes)
     overall = successes.sum() / max(trials.sum(), _TINY)
     mean: FloatArray = (successes + strength * overall) / np.maximum(trials + strength, _TINY)
-    return mean
-
-
-def effective_trials(relevance: FloatArray, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-    """Trials of a coin of that relevance with the same information and slope, and their successes."""
-    r = np.clip(relevance, 1e-6, 1.0 - 1e-6)
-    trials = evidence.information / (r * (1.0 - r))
-    successes = np.clip(r * trials + evidence.gradient, 0.0, trials)
-    return trials, successes
-
-
-def estimate_strength(relevance: FloatArray, evidence: Evidence, prior: FloatArray) -> float:
-    """The strength of a beta prior with these means that explains the trials best."""
-    trials, successes = effective_trials(relevance, evidence)
-    seen = np.flatnonzero(trials > _TINY)
-    # Evenly spread over the log, so many documents tell it well enough.
-    seen = seen[:: max(1, len(seen) // MOST_DOCUMENTS)]
-    n, s = trials[seen], successes[seen]
-    mean = np.clip(prior[seen], 1e-4, 1.0 - 1e-4)
-
-    def likelihood(k: float) -> float:
-        a, b = k * mean, k * (1.0 - mean)
-        return float((betaln(s + a, n - s + b) - betaln(a, b)).sum())
-
-    # Every fourth strength first, then those around the best of them.
-    coarse = STRENGTHS[::4]
-    best = int(np.argmax([likelihood(k) for k in coarse])) * 4
-    fine = STRENGTHS[max(best - 3, 0) : best + 4]
-    return float(fine[int(np.argmax([likelihood(k) for k in fine]))])
+    return np.clip(mean, EDGE, 1.0 - EDGE)
 
 
 class _TableEM:
@@ -93,16 +73,38 @@ class _TableEM:
     def __init__(
         self, likelihood: ClickLikelihood, query: npt.NDArray[np.integer], strength: float
     ) -> None:
+        self.settled = likelihood.settle()
         self.likelihood, self.query, self.strength = likelihood, query, strength
         self.relevance = np.full(likelihood.n_documents, 0.5)
         self.n_steps, self.change = 0, np.inf
+        self._pace, self._slope = np.ones(likelihood.n_documents), np.zeros(likelihood.n_documents)
         self._here = self._point()
         self.look()
+
+    def scored(self) -> float:
+        """A step of Fisher scoring on the logit of every relevance, the model's parameters held.
+
+        Returns how much the point changed for the better or the worse. The relevance of a document
+        whose steps go to and fro takes shorter ones.
+        """
+        r, evidence, strength = self.relevance, self.evidence, self.strength
+        slope = evidence.gradient + strength * (self.mean[self.query] - r)
+        step = slope / np.maximum(evidence.information + strength * r * (1.0 - r), _TINY)
+        self._pace[slope * self._slope < 0.0] *= 0.5
+        self._slope = slope
+        odds = logit(r) + self._pace * np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+        self.relevance = np.clip(expit(odds), EDGE, 1.0 - EDGE)
+        self.n_steps, self.change, before = self.n_steps + 1, 0.0, self.objective
+        self.look()
+        return abs(self.objective - before)
 
     def look(self, *, whole: bool = True) -> None:
         """The E-step at the present point and, if ``whole``, how good the point is."""
         self.evidence = self.likelihood.evidence(self.relevance, whole=whole)
-        self.mean = _query_means(self.evidence, self.query, self.strength)
+        counted = self.evidence.trials, self.evidence.successes
+        if self.settled:
+            counted = self._informed()
+        self.mean = _query_means(*counted, self.query, self.strength)
         if whole:
             prior, r = self.mean[self.query], self.relevance
             doubt = prior * np.log(np.maximum(r, _TINY))
@@ -118,9 +120,14 @@ class _TableEM:
 
     def estimate_strength(self) -> None:
         """Take the strength that fits the present point."""
-        prior = self.mean[self.query]
-        self.strength = estimate_strength(self.relevance, self.evidence, prior)
+        self.strength = estimate_strength(*self._informed(), self.mean[self.query])
+        self.likelihood.estimate_strengths()
         self.look()
+
+    def _informed(self) -> tuple[FloatArray, FloatArray]:
+        """What the clicks on each document are worth, in trials and successes of its relevance."""
+        evidence = self.evidence
+        return informed_trials(self.relevance, evidence.information, evidence.gradient)
 
     def _point(self) -> FloatArray:
         """The logits of all parameters."""
@@ -166,17 +173,17 @@ def fit_table(
     n_iterations: int = 500,
     tolerance: float = 1e-6,
 ) -> TableFit:
-    """EM over the relevance of every document and the model's own parameters, until both settle.
+    """The relevance of every document and the model's own parameters.
 
-    It ends when two EM steps and a leap improve the log-likelihood by less than ``tolerance`` of
-    itself and hardly change the model's parameters, or after ``n_iterations`` steps. Without a
-    ``strength`` it is estimated on the way.
+    It ends when two EM steps and a leap, or a step of Fisher scoring, improve the log-likelihood by
+    less than ``tolerance`` of itself and hardly change the model's parameters, or after
+    ``n_iterations`` steps. Without a ``strength`` it is estimated on the way.
     """
     em = _TableEM(likelihood, query, FIRST_STRENGTH if strength is None else strength)
-    due = [] if strength is not None else list(ESTIMATED_AFTER)
+    due = [] if strength is not None else list(SCORED_AFTER if em.settled else ESTIMATED_AFTER)
     converged, cycles = False, 0
     while em.n_steps < n_iterations and not converged:
-        gain = em.cycle()
+        gain = em.scored() if em.settled else em.cycle()
         cycles += 1
         converged = gain < tolerance * abs(em.objective) and em.change < SETTLED
         if due and (converged or cycles == due[0]):

@@ -15,7 +15,7 @@ from unskew.array_types import FloatArray
 from unskew.bias.estimator import BiasEstimator
 from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.posterior import posterior_of
-from unskew.clicks.fitting.table import estimate_strength
+from unskew.clicks.fitting.strength import estimate_strength, informed_trials
 from unskew.errors import UsageError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
@@ -328,7 +328,8 @@ class ClickModelRanker(TreeRanker):
             data, mass = training.unseen
             prior = self._relevance(data)
             evidence = self._likelihood(data, mass, self.click_model_).evidence(prior)
-            self.prior_strength_ = estimate_strength(prior, evidence, prior)
+            counted = informed_trials(prior, evidence.information, evidence.gradient)
+            self.prior_strength_ = estimate_strength(*counted, prior)
 
     # Using --------------------------------------------------------------------------------------
 
