@@ -11,26 +11,14 @@ from pathlib import Path
 import numpy as np
 
 import unskew
+from unskew.charts import Dot, DotChart
 from unskew.clicks import click_model
 from unskew.online.interleaving import METHODS
 from unskew.online.preference import read_interleaving
-from unskew.report.svg import Dot, dots
 from unskew.simulate import sample, score_policy
 
-STYLE = (
-    "text{font:13px system-ui,sans-serif;fill:#222}.grid{stroke:#ccc}"
-    ".interval{stroke:#0072b2;stroke-width:2}"
-)
 
-
-def standalone(svg: str) -> str:
-    """A drawing of a page as a file of its own, with its style and a white ground."""
-    head, rest = svg.split(">", 1)
-    head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"')
-    return f'{head}><style>{STYLE}</style><rect width="100%" height="100%" fill="white"/>{rest}\n'
-
-
-def ab_test() -> str:
+def ab_test() -> DotChart:
     """The relative changes of the guide's first example."""
     data = unskew.datasets.make_search_dataset(n_queries=400, n_features=16, seed=1)
     live = data.relevance + np.random.default_rng(1).normal(scale=1.3, size=len(data))
@@ -40,14 +28,20 @@ def ab_test() -> str:
     ]
     found = unskew.online.read_ab(*arms).measures
     rows = [
-        Dot(name, 100 * c.relative, 100 * c.interval.low, 100 * c.interval.high)
+        Dot(name, c.relative, c.interval.low, c.interval.high)
         for name, c in found.items()
         if c.relative is not None and c.interval is not None
     ]
-    return dots(rows, x_label="relative change in per cent, 95% interval")
+    return DotChart(
+        title="Relative change of each measure",
+        dots=rows,
+        x_label="relative change, 95% interval",
+        share=True,
+        reference=0.0,
+    )
 
 
-def interleaving(sessions: int = 2_000) -> str:
+def interleaving(sessions: int = 2_000) -> DotChart:
     """The preference for the better ranker by each method, after the same number of sessions."""
     data = unskew.datasets.make_search_dataset(n_queries=200, n_features=16, seed=1)
     rng = np.random.default_rng(0)
@@ -70,10 +64,14 @@ def interleaving(sessions: int = 2_000) -> str:
         found = read_interleaving(log).impressions
         assert found.share_a is not None
         assert found.interval is not None
-        ends = (100 * found.interval.low, 100 * found.interval.high)
-        rows.append(Dot(name, 100 * found.share_a, *ends))
-    label = "per cent of impressions for the better ranker"
-    return dots(rows, x_label=label)
+        rows.append(Dot(name, found.share_a, found.interval.low, found.interval.high))
+    return DotChart(
+        title="Impressions for the better ranker by method",
+        dots=rows,
+        x_label="share of impressions for the better ranker, 95% interval",
+        share=True,
+        reference=0.5,
+    )
 
 
 def main() -> None:
@@ -81,8 +79,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
-    for name, svg in (("ab-test", ab_test()), ("interleaving", interleaving())):
-        (folder / f"{name}.svg").write_text(standalone(svg), encoding="utf-8")
+    for name, chart in (("ab-test", ab_test()), ("interleaving", interleaving())):
+        chart.save(folder / f"{name}.svg")
         print(folder / f"{name}.svg")
 
 

@@ -27,7 +27,8 @@ LEAVES = {
     "terminal": set(),
     "claims": {"errors"},
     "store": {"claims", "errors"},
-    "position_bias": {"array_types", "errors", "terminal"},
+    "charts": {"errors"},
+    "position_bias": {"array_types", "charts", "errors", "terminal"},
     "registry": {"errors"},
 }
 
@@ -44,13 +45,13 @@ ROOMS = {
     "datasets": {"log"},
     "simulate": {"log", "clicks", "datasets"},
     "online": {"log", "evaluation"},
-    "report": {"log", "bias", "evaluation"},
+    "reporting": {"log", "bias", "evaluation", "rankers", "online", "loading"},
     "export": {"log", "trees", "rankers", "loading"},
     "paper": {
         "log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers", "datasets", "simulate",
-        "report",
+        "reporting",
     },
-    "demo": {"log", "clicks", "bias", "evaluation", "rankers", "datasets", "simulate", "report"},
+    "demo": {"log", "clicks", "bias", "evaluation", "rankers", "datasets", "simulate", "reporting"},
 }  # fmt: skip
 
 # The doors of the house: the command line may import everything, nobody imports the command line.

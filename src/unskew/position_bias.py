@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.array_types import FloatArray
 from unskew.errors import UsageError
+
+if TYPE_CHECKING:
+    from unskew.charts import LineChart
 
 _CURVES = ("t_plus", "t_minus")
 _INTERVALS = ("interval_plus", "interval_minus")
@@ -126,6 +129,25 @@ class PositionBias:
         drawn = curves(self.drawn_curves(), spans=self.spans())
         covered = () if not self.spans() else (f"brackets: {self.level:.0%} intervals",)
         return "\n".join((drawn, *covered, *self.notes))
+
+    def plot(self, title: str = "Position bias") -> LineChart:
+        """Both curves as a chart; t_minus only if it says anything."""
+        from unskew.charts import Line, LineChart
+
+        shown = _CURVES[: 1 if (self.t_minus == 1.0).all() else 2]
+        curves, spans = self.drawn_curves(), self.spans()
+        lines = []
+        for name in shown:
+            low, high = zip(*spans[name], strict=True) if name in spans else ((), ())
+            lines.append(Line(name, curves[name], low=low, high=high))
+        covered = "" if not self.spans() else f" Bands are {self.level:.0%} intervals."
+        caption = " ".join(("Relative to position 1." + covered, *self.notes))
+        return LineChart(
+            title=title, caption=caption, lines=lines, x_label="position", y_label="bias"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.plot()._repr_html_()
 
     def drawn_curves(self) -> dict[str, list[float]]:
         """Both curves as they are shown: NaN in t_plus where a position was never clicked."""

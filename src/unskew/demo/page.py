@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unskew.report.page import Section, figure, page, paragraph, table
-from unskew.report.svg import Curve, Dot, curves, dots
+from unskew.charts import Dot, DotChart, Line, LineChart
+from unskew.charts.figure import figure
+from unskew.reporting.page import Section, page, paragraph, table
 
 if TYPE_CHECKING:
     from unskew.demo.story import Story
@@ -36,7 +37,12 @@ def _quality(story: Story) -> Section:
         around = evaluation.interval("ndcg@10")
         points.append(Dot(name, evaluation.mean["ndcg@10"], around.low, around.high))
     picture = figure(
-        dots(points, x_label="NDCG@10 on unseen queries"), "Means with 95% bootstrap intervals."
+        DotChart(
+            title="NDCG@10 on unseen queries",
+            caption="Means with 95% bootstrap intervals.",
+            dots=points,
+            x_label="NDCG@10",
+        )
     )
     return Section("How good the rankers are", table(["trained on", *metrics], rows) + picture)
 
@@ -59,31 +65,49 @@ def _differences(story: Story) -> Section:
 
 
 def _bias(story: Story) -> Section:
-    picture = curves(
-        [
-            Curve("true examination", story.true_bias.tolist()),
-            Curve("estimated t_plus", story.estimated_bias.t_plus.tolist()),
-            Curve("estimated t_minus", story.estimated_bias.t_minus.tolist()),
-        ],
-        x_label="position",
-        y_label="relative to position 1",
-    )
+    lines = [
+        Line("true examination", story.true_bias.tolist()),
+        Line("estimated t_plus", story.estimated_bias.t_plus.tolist()),
+        Line("estimated t_minus", story.estimated_bias.t_minus.tolist()),
+    ]
     caption = (
         "How often users examine a position, relative to the first: the truth of the simulation, and "
         "what Pairwise Debiasing found in the clicks alone. t_plus estimates the truth; t_minus is "
         "the bias of results that were not clicked."
     )
-    return Section("The position bias, true and estimated", figure(picture, caption))
+    return Section(
+        "The position bias, true and estimated",
+        figure(
+            LineChart(
+                title="Examination by position",
+                caption=caption,
+                lines=lines,
+                x_label="position",
+                y_label="relative to position 1",
+            )
+        ),
+    )
 
 
 def _ranks(story: Story) -> Section:
-    series = [Curve(name, ranks.tolist()) for name, ranks in story.average_ranks.items()]
-    picture = curves(series, x_label="position in the log", y_label="average new rank")
+    series = [Line(name, ranks.tolist()) for name, ranks in story.average_ranks.items()]
     caption = (
         "Where the results of each logged position end up on average after re-ranking. A ranker that "
         "learned the old order keeps it; the grades show how far each position deserves to move."
     )
-    return Section("Where the results go", figure(picture, caption))
+    return Section(
+        "Where the results go",
+        figure(
+            LineChart(
+                title="Average rank after re-ranking",
+                caption=caption,
+                lines=series,
+                x_label="position in the log",
+                y_label="average new rank",
+                zero=False,
+            )
+        ),
+    )
 
 
 def _how(story: Story) -> Section:

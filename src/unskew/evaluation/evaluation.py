@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from unskew.evaluation.metrics import Metric, parse_metric, quotient, rank_queri
 from unskew.evaluation.significance import Interval, bootstrap_interval
 from unskew.log.counts import sums
 from unskew.log.labelled import LabelledData
+
+if TYPE_CHECKING:
+    from unskew.charts import DotChart
 
 DEFAULT_METRICS = ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map")
 TIES = ("average", "stable")
@@ -58,6 +61,25 @@ class Evaluation:
                 f"metric {metric!r} was not evaluated: there are {', '.join(self.per_query)}"
             )
         return bootstrap_interval(self.per_query[metric], level=level, seed=seed)
+
+    def plot(self, title: str = "Metrics") -> DotChart:
+        """The mean of each metric with its 95% interval, as a chart."""
+        from unskew.charts import Dot, DotChart
+
+        dots = []
+        for name, mean in self.mean.items():
+            few = self.n_queries[name] < 2
+            ends = (mean, mean) if few else astuple(self.interval(name))[:2]
+            dots.append(Dot(name, mean, *ends))
+        return DotChart(
+            title=title,
+            caption=f"Means over {len(self.queries):,} queries with 95% bootstrap intervals.",
+            dots=dots,
+            x_label="mean over queries",
+        )
+
+    def _repr_html_(self) -> str:
+        return self.plot()._repr_html_()
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {value:.4f}" for name, value in self.mean.items())

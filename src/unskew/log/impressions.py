@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ import numpy.typing as npt
 from unskew.array_types import Int32Array, IntArray
 from unskew.errors import UsageError
 from unskew.log.features import Features
+
+if TYPE_CHECKING:
+    from unskew.charts import LineChart
 
 
 class Session(NamedTuple):
@@ -227,6 +230,20 @@ class Impressions:
             f"{self.n_patterns:,} patterns, {self.n_clicks:,} clicks, "
             f"{self.features.n_features} features)"
         )
+
+    def plot(self, *, by_context: bool = False) -> LineChart:
+        """The CTR by position as a chart, of the whole log or of each context."""
+        from unskew.log.picture import context_chart, ctr_chart
+
+        found = context_chart(self) if by_context else ctr_chart(self)
+        if found is None:
+            raise UsageError("the log does not have two contexts: plot() shows all of it")
+        return found
+
+    def _repr_html_(self) -> str:
+        from unskew.log.picture import impressions_html
+
+        return impressions_html(self)
 
     def sessions(self) -> Iterator[Session]:
         """Every session of the log, pattern by pattern: the exact inverse of the compression."""

@@ -1,4 +1,4 @@
-"""What the tables and figures call things, their colours, and what the paper reports."""
+"""What the tables and figures call things, their looks, and what the paper reports."""
 
 from __future__ import annotations
 
@@ -38,19 +38,18 @@ LIST_NAMES: Mapping[str, str] = {
     "ideal": "by grade",
 }
 
-# Distinguishable without colour vision (Okabe and Ito); the same thing has the same colour in every
-# figure.
-COLOURS: Mapping[str, str] = {
-    "pairwise": "#d55e00",
-    "regression-em": "#0072b2",
-    "randomization": "#009e73",
-    "clicks": "#777777",
-    "labels": "#000000",
-    "clicked": "#cc79a7",
-    "truth": "#000000",
-    "t_minus": "#e69f00",
-    "xgboost": "#56b4e9",
-    "lightgbm": "#8c6d31",
+# The same thing has the same look, colour and dash and marker, in every figure.
+LOOKS: Mapping[str, int] = {
+    "pairwise": 1,
+    "regression-em": 0,
+    "randomization": 2,
+    "clicks": 5,
+    "labels": 7,
+    "clicked": 3,
+    "truth": 7,
+    "t_minus": 4,
+    "xgboost": 6,
+    "lightgbm": 3,
 }
 
 # The comparison on the Yahoo data: for a ranker and a method MAP and NDCG at 1, 3, 5, 10.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from unskew.charts.figure import figure
+from unskew.charts.files import grid_svg
+from unskew.charts.png import save_png
 from unskew.errors import DataError
-from unskew.paper.plots import save_plot
 from unskew.paper.runs import FILE, Result, read_results
 from unskew.paper.sections import SECTIONS, Section, Table
-from unskew.report.page import Section as PageSection
-from unskew.report.page import figure, page, paragraph, table
+from unskew.reporting.page import Section as PageSection
+from unskew.reporting.page import page, paragraph, table
 
 MARKDOWN, REPORT = "results.md", "report.html"
 
@@ -31,11 +33,12 @@ def render(folder: Path) -> dict[str, Section]:
     }
     for name, section in written.items():
         if section.plot is not None:
-            save_plot(section.plot, folder / f"{name}.png", folder / f"{name}.svg")
+            save_png(section.plot, folder / f"{name}.png")
+            (folder / f"{name}.svg").write_text(grid_svg(section.plot), encoding="utf-8")
     lead = _lead(results)
     title = f"The paper's experiments on {results[0].data}"
     (folder / MARKDOWN).write_text(_markdown(title, lead, written), encoding="utf-8")
-    (folder / REPORT).write_text(_html(title, lead, written, folder), encoding="utf-8")
+    (folder / REPORT).write_text(_html(title, lead, written), encoding="utf-8")
     return written
 
 
@@ -73,14 +76,14 @@ def _markdown(title: str, lead: str, sections: dict[str, Section]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _html(title: str, lead: str, sections: dict[str, Section], folder: Path) -> str:
+def _html(title: str, lead: str, sections: dict[str, Section]) -> str:
     found = []
-    for name, section in sections.items():
+    for section in sections.values():
         html = ""
         if section.plot is not None:
-            # The figure stands inside the page, which so stays one file.
-            text = (folder / f"{name}.svg").read_text(encoding="utf-8")
-            html += figure(text[text.index("<svg") :], section.caption)
+            charts = "".join(map(figure, section.plot))
+            html += paragraph(section.caption)
+            html += f'<div class="pair">{charts}</div>' if len(section.plot) > 1 else charts
         html += "".join(paragraph(text) for text in section.paragraphs)
         for one in section.tables:
             html += paragraph(one.caption) + table(one.header, one.rows)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 from unskew.array_types import FloatArray
 from unskew.bias.cells import shown_by_position
 from unskew.bias.estimator import BiasEstimator, mark_never_clicked
+from unskew.charts import Chart
 from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
@@ -31,6 +32,7 @@ from unskew.rankers.bias_history import BiasHistory
 from unskew.rankers.debias import Debiasing, resolve_debias
 from unskew.rankers.inputs import aligned, column_of, features_of, pairs_of
 from unskew.rankers.labels import label_impressions
+from unskew.rankers.picture import chart_of, ranker_html
 from unskew.rankers.ranking import Ranking, rank_candidates
 from unskew.rankers.saving import load, save
 from unskew.rankers.settings import Constraint, check_settings
@@ -381,6 +383,19 @@ class Ranker(BaseEstimator, ABC):
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
                 "appropriate arguments before using this estimator."
             )
+
+    # In a notebook ------------------------------------------------------------------------------
+
+    def plot(self, what: str = "bias") -> Chart:
+        """A chart: ``"bias"``, its ``"history"``, ``"validation"`` by round, or ``"importances"``."""
+        self._check_fitted()
+        return chart_of(self, what)
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "position_bias_"):
+            unfitted: str = super()._repr_html_()
+            return unfitted
+        return ranker_html(self)
 
     # On disk ------------------------------------------------------------------------------------
 

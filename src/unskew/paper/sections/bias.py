@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from unskew.array_types import FloatArray
+from unskew.charts import Line, LineChart
 from unskew.paper.experiments import ESTIMATING
-from unskew.paper.names import COLOURS, METHOD_NAMES
-from unskew.paper.plots import Line, Panel
+from unskew.paper.names import LOOKS, METHOD_NAMES
 from unskew.paper.runs import Result
 from unskew.paper.sections.section import Section, Table, lambdamart_rows, ran_away
 from unskew.paper.summary import grouped
@@ -24,20 +24,27 @@ def bias_section(results: Sequence[Result]) -> Section | None:
     t_plus, t_minus = _stack([r.t_plus for r in ours]), _stack([r.t_minus for r in ours])
     truth = _stack([r.true_bias for r in ours])
     lines = [
-        _line("t_plus", COLOURS["pairwise"], t_plus),
-        _line("t_minus", COLOURS["t_minus"], t_minus),
+        _line("t_plus", LOOKS["pairwise"], t_plus),
+        _line("t_minus", LOOKS["t_minus"], t_minus),
     ]
     lines += [
-        _line(METHOD_NAMES[m], COLOURS[m], _stack([r.t_plus for r in groups[m]]))
+        _line(METHOD_NAMES[m], LOOKS[m], _stack([r.t_plus for r in groups[m]]))
         for m in ESTIMATING[1:]
         if m in groups
     ]
-    lines.append(_line("Truth", COLOURS["truth"], truth, dashed=True))
+    lines.append(_line("Truth", LOOKS["truth"], truth, dashed=True))
     return Section(
         "The position bias",
         _shape(t_plus, t_minus, ours),
         [_values(lines)],
-        [Panel("", "position", "relative to position 1", lines)],
+        [
+            LineChart(
+                title="The position bias",
+                lines=lines,
+                x_label="position",
+                y_label="relative to position 1",
+            )
+        ],
         "Position bias estimated by Pairwise Debiasing with LambdaMART (t_plus at clicked, t_minus at "
         "unclicked positions), by two estimators, and the truth: medians over runs, bands hold the "
         "middle half.",
@@ -49,9 +56,9 @@ def _stack(curves: Sequence[Sequence[float]]) -> FloatArray:
     return np.array([curve[:length] for curve in curves])
 
 
-def _line(name: str, colour: str, curves: FloatArray, *, dashed: bool = False) -> Line:
+def _line(name: str, look: int, curves: FloatArray, *, dashed: bool = False) -> Line:
     low, middle, high = np.quantile(curves, [0.25, 0.5, 0.75], axis=0).tolist()
-    return Line(name, colour, list(range(1, len(middle) + 1)), middle, low, high, dashed=dashed)
+    return Line(name, middle, low=low, high=high, look=look, dashed=dashed)
 
 
 def _values(lines: Sequence[Line]) -> Table:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isnan
 
+from unskew.charts import Line, LineChart
 from unskew.paper.experiments import BASELINES, DRAWN
-from unskew.paper.names import COLOURS, METHOD_NAMES, METRIC_NAMES, MODEL_NAMES
-from unskew.paper.plots import Line, Panel
+from unskew.paper.names import LOOKS, METHOD_NAMES, METRIC_NAMES, MODEL_NAMES
 from unskew.paper.runs import DEFAULT_SEVERITY, Result
 from unskew.paper.sections.section import (
     Section,
@@ -73,14 +73,19 @@ def _runaways(groups: Groups, exponents: Sequence[float], title: str) -> Table:
     return Table(f"Runs whose bias reached its bound, {title}.", ["p", "runs"], rows)
 
 
-def _exponent_panel(groups: Groups, exponents: Sequence[float], metric: str, title: str) -> Panel:
+def _exponent_panel(
+    groups: Groups, exponents: Sequence[float], metric: str, title: str
+) -> LineChart:
     lines = [_line(groups, "pairwise", exponents, metric)]
     for method in BASELINES:
         if (method, -1.0) in groups:
             mean = summarise(groups[method, -1.0], metric_of(metric)).mean
-            name, colour = METHOD_NAMES[method], COLOURS[method]
-            lines.append(Line(name, colour, [], [mean], dashed=True, flat=True))
-    return Panel(title, "p", METRIC_NAMES[metric], lines)
+            name, look = METHOD_NAMES[method], LOOKS[method]
+            lines.append(Line(name, [mean], look=look, dashed=True, flat=True))
+    return LineChart(
+        title=f"{METRIC_NAMES[metric]} by p, {title}", lines=lines, x_label="p",
+        y_label=METRIC_NAMES[metric], whole=False, zero=False,
+    )  # fmt: skip
 
 
 def degree_section(results: Sequence[Result]) -> Section | None:
@@ -169,18 +174,22 @@ def _line(groups: Groups, method: str, xs: Sequence[float], metric: str) -> Line
     banded = not any(isnan(one.spread) for one in found)
     return Line(
         METHOD_NAMES[method],
-        COLOURS[method],
-        list(xs),
         [one.mean for one in found],
-        [one.mean - one.spread for one in found] if banded else (),
-        [one.mean + one.spread for one in found] if banded else (),
+        x=list(xs),
+        low=[one.mean - one.spread for one in found] if banded else (),
+        high=[one.mean + one.spread for one in found] if banded else (),
+        look=LOOKS[method],
     )
 
 
-def _panel(groups: Groups, xs: Sequence[float], metric: str, title: str, x_label: str) -> Panel:
+def _panel(groups: Groups, xs: Sequence[float], metric: str, title: str, x_label: str) -> LineChart:
     methods = [m for m in DRAWN if all((m, x) in groups for x in xs)]
     lines = [_line(groups, method, xs, metric) for method in methods]
-    return Panel(title, x_label, METRIC_NAMES[metric], lines)
+    named = f"{METRIC_NAMES[metric]}, {title}" if title else f"{METRIC_NAMES[metric]} by {x_label}"
+    return LineChart(
+        title=named, lines=lines, x_label=x_label, y_label=METRIC_NAMES[metric], whole=False,
+        zero=False,
+    )  # fmt: skip
 
 
 def _table(named: Mapping[str, Sequence[Result]], metrics: Sequence[str], caption: str) -> Table:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from unskew.charts import Line, LineChart
 from unskew.paper.experiments import DRAWN, ESTIMATING
-from unskew.paper.names import COLOURS, LIST_NAMES, METHOD_NAMES, METRIC_NAMES
-from unskew.paper.plots import Line, Panel
+from unskew.paper.names import LIST_NAMES, LOOKS, METHOD_NAMES, METRIC_NAMES
 from unskew.paper.runs import Result
 from unskew.paper.sections.section import (
     Section,
@@ -45,9 +45,16 @@ def logging_section(results: Sequence[Result]) -> Section | None:
     label = "who made the lists"
     ticks = {float(k): LIST_NAMES[name] for k, name in enumerate(lists)}
     panels = [
-        Panel("", label, METRIC_NAMES["ndcg@10"],
-              _lines(groups, DRAWN, lists, metric_of("ndcg@10")), ticks),
-        Panel("", label, "error of t_plus", _lines(groups, ESTIMATING, lists, bias_error), ticks),
+        LineChart(
+            title="Ranking quality by who made the lists",
+            lines=_lines(groups, DRAWN, lists, metric_of("ndcg@10")),
+            x_label=label, y_label=METRIC_NAMES["ndcg@10"], zero=False, x_ticks=ticks,
+        ),
+        LineChart(
+            title="Error of the bias by who made the lists",
+            lines=_lines(groups, ESTIMATING, lists, bias_error),
+            x_label=label, y_label="error of t_plus", x_ticks=ticks,
+        ),
     ]  # fmt: skip
     return Section(
         "The ranker behind the lists",
@@ -71,6 +78,11 @@ def _lines(
 ) -> list[Line]:
     xs = [float(k) for k in range(len(lists))]
     return [
-        Line(METHOD_NAMES[m], COLOURS[m], xs, [summarise(groups[m, n], value).mean for n in lists])
+        Line(
+            METHOD_NAMES[m],
+            [summarise(groups[m, n], value).mean for n in lists],
+            x=xs,
+            look=LOOKS[m],
+        )
         for m in methods
     ]

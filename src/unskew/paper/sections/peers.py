@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from unskew.charts import Line, LineChart
 from unskew.paper.experiments import OURS
-from unskew.paper.names import COLOURS, METRIC_NAMES, named
+from unskew.paper.names import LOOKS, METRIC_NAMES, named
 from unskew.paper.peers import PEERS
-from unskew.paper.plots import Line, Panel
 from unskew.paper.runs import METRICS, PAPER, Result
 from unskew.paper.sections.section import (
     PAPER_CLICKS,
@@ -52,9 +52,9 @@ def peers_section(results: Sequence[Result]) -> Section | None:
     lines = [
         Line(
             named(*pair),
-            COLOURS[pair[1] if pair[0] == OURS[0] else pair[0]],
-            list(ticks),
             [summarise(groups[pair], metric_of(m)).mean for m in METRICS],
+            x=list(ticks),
+            look=LOOKS[pair[1] if pair[0] == OURS[0] else pair[0]],
         )
         for pair in order
     ]
@@ -62,7 +62,16 @@ def peers_section(results: Sequence[Result]) -> Section | None:
         "Side by side with the peers",
         [],
         [Table(caption, header, means), compared],
-        [Panel("", "", "mean over seeds", lines, ticks)],
+        [
+            LineChart(
+                title="Metrics of the peers",
+                lines=lines,
+                x_label="metric",
+                y_label="mean over seeds",
+                zero=False,
+                x_ticks=ticks,
+            )
+        ],
         "LambdaMART with Pairwise Debiasing and the debiasing of XGBoost and LightGBM.",
     )
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unskew.charts import Line, LineChart
 from unskew.paper.experiments import DRAWN
-from unskew.paper.names import COLOURS, METHOD_NAMES
-from unskew.paper.plots import Line, Panel
+from unskew.paper.names import LOOKS, METHOD_NAMES
 from unskew.paper.runs import Result
 from unskew.paper.sections.section import Section, Table, difference_rows, lambdamart_rows
 from unskew.paper.summary import differences, grouped, summarise
@@ -20,11 +20,9 @@ def reranking_section(results: Sequence[Result]) -> Section | None:
     if len(groups) < 2 or not all(groups.values()):
         return None
     methods = [m for m in DRAWN if m in groups]
-    lines = [
-        _line(METHOD_NAMES[m], COLOURS[m], [r.average_rank for r in groups[m]]) for m in methods
-    ]
+    lines = [_line(METHOD_NAMES[m], LOOKS[m], [r.average_rank for r in groups[m]]) for m in methods]
     ideal = [r.ideal_rank for r in groups[methods[0]]]
-    lines.append(_line("By grade (truth)", COLOURS["truth"], ideal, dashed=True))
+    lines.append(_line("By grade (truth)", LOOKS["truth"], ideal, dashed=True))
     distances = Table(
         "How far a curve is from that of the grades: the mean distance in places.",
         ["clicks treated by", "distance"],
@@ -48,17 +46,23 @@ def reranking_section(results: Sequence[Result]) -> Section | None:
             "no ranker saw, show how far each position deserves to move."
         ],
         [distances, compared],
-        [Panel("", "position in the log", "average position after re-ranking", lines)],
+        [
+            LineChart(
+                title="Where the results go",
+                lines=lines,
+                x_label="position in the log",
+                y_label="average position after re-ranking",
+                zero=False,
+            )
+        ],
         "Average position after re-ranking of the results at each position of the training lists.",
     )
 
 
-def _line(
-    name: str, colour: str, curves: Sequence[Sequence[float]], *, dashed: bool = False
-) -> Line:
+def _line(name: str, look: int, curves: Sequence[Sequence[float]], *, dashed: bool = False) -> Line:
     length = min(map(len, curves))
     mean = np.nanmean([curve[:length] for curve in curves], axis=0)
-    return Line(name, colour, list(range(1, length + 1)), mean.tolist(), dashed=dashed)
+    return Line(name, mean.tolist(), look=look, dashed=dashed)
 
 
 def distance_from_ideal(result: Result) -> float:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TypeVar
 
+from unskew.charts import LineChart
 from unskew.paper.names import METHOD_NAMES, METRIC_NAMES
-from unskew.paper.plots import Panel
 from unskew.paper.runs import DEFAULT_CLICKS, PAPER, Result
 from unskew.paper.summary import (
     Difference,
@@ -51,7 +51,7 @@ class Section:
     title: str
     paragraphs: list[str]
     tables: list[Table]
-    plot: list[Panel] | None = None
+    plot: list[LineChart] | None = None
     caption: str = ""
     brief: Table | None = None
 
