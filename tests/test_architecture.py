@@ -42,6 +42,7 @@ ROOMS = {
     "bias": {"log", "clicks", "pairs", "trees"},
     "evaluation": {"log"},
     "rankers": {"log", "clicks", "pairs", "trees", "bias", "evaluation"},
+    "choose": {"log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers"},
     "datasets": {"log"},
     "simulate": {"log", "clicks", "datasets"},
     "online": {"log", "evaluation"},

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from unskew.evaluation.evaluation import Evaluation as Evaluation
     from unskew.evaluation.evaluation import average_rank as average_rank
     from unskew.evaluation.evaluation import evaluate as evaluate
+    from unskew.evaluation.log_evaluation import evaluate_log as evaluate_log
     from unskew.evaluation.significance import compare as compare
     from unskew.export.scorer import Scorer as Scorer
     from unskew.loading import load as load
@@ -68,6 +69,7 @@ _NAMES, __getattr__, __dir__ = lazy_names(
         "unskew.evaluation.evaluation:average_rank",
         "unskew.evaluation.evaluation:evaluate",
         "unskew.evaluation.counterfactual:evaluate_clicks",
+        "unskew.evaluation.log_evaluation:evaluate_log",
         "unskew.evaluation.significance:compare",
         "unskew.export.scorer:Scorer",
         "unskew.loading:load",

@@ -110,15 +110,15 @@ class TestByHand:
         assert found["dcg@2"].value == pytest.approx(expected)
 
     def test_doubly_robust(self):
-        """With clipping at 0.8, the second position's share of the prediction stays."""
+        """With clipping at 0.8, a part of the prediction stays: 2 examined impressions count as 2.4."""
         data = self.data()
         m = np.array([0.2, 0.6])
         found = evaluate_clicks(
             data, data.documents.doc, [1.0, 0.5],
             metrics=["dcg@1"], estimator="dr", prediction=m, clip=0.8,
         )  # fmt: skip
-        surprise = [(0 - 0.5 * 0.6) / 0.8, (1 - 0.5 * 0.6) / 0.8, 1 - 0.6]
-        assert found["dcg@1"].value == pytest.approx(0.6 + sum(surprise) / 3)
+        surprise = (0 - 0.5 * 0.6) + (1 - 0.5 * 0.6) + (1 - 0.6)
+        assert found["dcg@1"].value == pytest.approx(0.6 + surprise / (0.8 * 3))
 
     def test_ndcg(self):
         """DCG over the DCG of the order by the estimated attractions."""
@@ -202,7 +202,7 @@ class TestUnbiased:
                 assert len(data.documents) == len(DATA)
                 runs.append(
                     {
-                        "ips": evaluate_clicks(data, score, theta, **options),
+                        "ips": evaluate_clicks(data, score, theta, clip=0.0, **options),
                         "dr": evaluate_clicks(
                             data, score, theta, estimator="dr", clip=0.0,
                             prediction=np.full(len(score), 0.4), **options,
@@ -308,7 +308,7 @@ class TestConsistency:
 
 
 class TestErrors:
-    """What is refused."""
+    """What is refused, and what is not."""
 
     data = property(lambda self: TestByHand().data())
 
@@ -348,10 +348,16 @@ class TestErrors:
             evaluate_clicks(silent, [1, 2], [1.0], metrics=["ndcg@1"])
 
     def test_feature_versions(self):
-        """A document with two feature rows cannot be ranked once."""
+        """A document with two feature rows is ranked once, by the mean of their scores."""
         data = Impressions.from_arrays(
-            np.array([[0.0], [1.0]]), np.array([1, 0]), session=np.array([0, 1]),
-            query=np.array([0, 0]), doc=np.array([5, 5]), position=np.array([1, 1]),
+            np.array([[0.0], [5.0], [1.0], [5.0]]), np.array([1, 0, 0, 1]),
+            session=np.array([0, 0, 1, 1]), query=np.zeros(4, int),
+            doc=np.array([5, 6, 5, 6]), position=np.array([1, 2, 1, 2]),
         )  # fmt: skip
-        with pytest.raises(DataError, match="several feature rows"):
-            evaluate_clicks(data, [1.0, 2.0], [1.0])
+        assert data.n_extra_versions == 1
+        score = np.where(data.documents.doc == 6, 2.0, data.features.values[:, 0] * 6)
+        first = evaluate_clicks(data, score, [1.0, 0.5], metrics=["dcg@1"])["dcg@1"]
+        # The scores of document 5 are 0 and 6: 3 on average, before the 2 of document 6.
+        assert first.value == pytest.approx(0.5)
+        below = evaluate_clicks(data, score - 4 * (score == 6), [1.0, 0.5], metrics=["dcg@1"])
+        assert below["dcg@1"].value == pytest.approx(0.5 / 0.5)

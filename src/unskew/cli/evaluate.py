@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,19 +11,22 @@ import typer
 from rich.table import Table
 
 from unskew.cli.console import output, print_json
+from unskew.cli.log_evaluation import (
+    Judging,
+    click_model_ranker,
+    judged,
+    log_json,
+    stated_bias,
+    tell_log,
+)
 from unskew.cli.reading import DataInput, Wanted, load_ranker
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
-    from unskew.evaluation.counterfactual import Estimate
     from unskew.evaluation.evaluation import Evaluation
     from unskew.evaluation.significance import Comparison
     from unskew.log.features import Features
-    from unskew.log.impressions import Impressions
     from unskew.log.labelled import LabelledData
-
-    # By ranker, estimator and metric.
-    Estimates = Mapping[str, Mapping[str, Mapping[str, Estimate]]]
 
 
 @dataclass(frozen=True)
@@ -56,49 +59,80 @@ def run(
     log: Annotated[
         str | None, typer.Option(help="Or a held-out click log, raw or from 'unskew compact'.")
     ] = None,
-    bias: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --log: a file of 'unskew bias -o', or with 'propensity'; else the model's own."
-        ),
-    ] = None,
     score: Annotated[
         list[str] | None, typer.Option(help="A feature column that is a ranker's score.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,
     measuring: Measuring,
+    judging: Judging,
     reading: DataInput,
 ) -> None:
-    """Measure rankers on labels, with intervals and paired tests, or on a held-out log."""
+    """Measure rankers on labels, with intervals and paired tests, or on a held-out log.
+
+    On a log every ranker, and the logged order beside them, is judged by one bias, which is named.
+    """
     if (labels is None) == (log is None):
         raise UsageError("give either --labels or --log")
     if measuring.empty not in ("skip", "0", "1"):
         raise UsageError(f"--empty must be skip, 0 or 1, got {measuring.empty!r}")
-    rankers = _rankers(models or [], score or [])
+    rankers = _rankers(models or [], score or [], needed=log is None)
+    if log is not None:
+        _judge(log, rankers, score or [], measuring, judging, reading, as_json=as_json)
+        return
+    _refuse_judging(judging)
     wanted = Wanted(list(rankers.values()), score or [])
-    if labels is not None:
-        data = reading.labels(labels, wanted)
-        found = _on_labels(data, _scores(rankers, wanted, data.features), measuring)
-        compared = _compared(found, measuring)
-        if as_json:
-            print_json(evaluation_json(found, compared))
-            return
-        output.print(evaluation_table(found))
-        if compared:
-            output.print(comparison_table(compared))
+    data = reading.labels(str(labels), wanted)
+    found = _on_labels(data, _scores(rankers, wanted, data.features), measuring)
+    compared = _compared(found, measuring)
+    if as_json:
+        print_json(evaluation_json(found, compared))
+        return
+    output.print(evaluation_table(found))
+    if compared:
+        output.print(comparison_table(compared))
+
+
+def _judge(
+    log: str,
+    rankers: dict[str, Any],
+    columns: list[str],
+    measuring: Measuring,
+    judging: Judging,
+    reading: DataInput,
+    *,
+    as_json: bool,
+) -> None:
+    """Judge rankers on a held-out log."""
+    from unskew.evaluation.counterfactual import DEFAULT_METRICS
+    from unskew.evaluation.log_evaluation import LEADING
+
+    predicting = click_model_ranker(judging)
+    models = [*rankers.values(), *([] if predicting is None else [predicting])]
+    wanted = Wanted(models, columns)
+    data = reading.impressions(log, wanted if models or columns else None)
+    bias = stated_bias(data, judging, reading.threads)
+    estimators = judging.estimator or list(LEADING if as_json else LEADING[:1])
+    found = judged(
+        data, _scores(rankers, wanted, data.features), bias, judging, predicting,
+        metrics=measuring.names(DEFAULT_METRICS), estimators=estimators,
+        baseline=measuring.baseline,
+    )  # fmt: skip
+    if as_json:
+        print_json(log_json(found, bias))
     else:
-        clicks = reading.impressions(str(log), wanted)
-        propensity = _bias(bias, rankers.values())
-        scores = _scores(rankers, wanted, clicks.features)
-        estimates = _on_clicks(clicks, scores, propensity, measuring)
-        if as_json:
-            print_json(_estimates_json(estimates))
-        else:
-            output.print(_estimates_table(estimates))
+        tell_log(found, bias, estimators)
 
 
-def _rankers(models: list[str], columns: list[str]) -> dict[str, Any]:
+def _refuse_judging(judging: Judging) -> None:
+    """Refuse options that act on a click log alone."""
+    for one in fields(judging):
+        if getattr(judging, one.name) != one.default:
+            option = "--" + one.name.replace("_", "-")
+            raise UsageError(f"{option} goes with --log: labels have no position bias")
+
+
+def _rankers(models: list[str], columns: list[str], *, needed: bool) -> dict[str, Any]:
     """The models by the names of their folders."""
     rankers: dict[str, Any] = {}
     for path in models:
@@ -106,7 +140,7 @@ def _rankers(models: list[str], columns: list[str]) -> dict[str, Any]:
         if name in rankers:
             raise UsageError(f"two models are called {name!r}: rename one of the folders")
         rankers[name] = load_ranker(path)
-    if not models and not columns:
+    if needed and not models and not columns:
         raise UsageError("nothing to evaluate: give folders of models, or --score COLUMN")
     return rankers
 
@@ -117,19 +151,6 @@ def _scores(rankers: Mapping[str, Any], wanted: Wanted, features: Features) -> d
     for column in wanted.scores:
         scores[column] = features.values[:, features.names.index(column)]
     return scores
-
-
-def _bias(path: Path | None, rankers: Iterable[Any]) -> Any:
-    """The bias of a file, or the one that the first model with any has learned."""
-    if path is not None:
-        from unskew.bias.saved import load_propensities
-
-        return load_propensities(path)
-    learned = (getattr(ranker, "position_bias_", None) for ranker in rankers)
-    found = next((one for one in learned if one is not None), None)
-    if found is None:
-        raise UsageError("no position bias: give --bias FILE, or a model that has learned one")
-    return found
 
 
 def _on_labels(
@@ -155,21 +176,6 @@ def _compared(found: Mapping[str, Evaluation], measuring: Measuring) -> list[Com
     options: dict[str, Any] = {"baseline": measuring.baseline, "test": measuring.test}
     metrics = next(iter(found.values())).per_query
     return [c for metric in metrics for c in compare(found, metric=metric, **options)]
-
-
-def _on_clicks(
-    data: Impressions, scores: Mapping[str, Any], propensity: Any, measuring: Measuring
-) -> Estimates:
-    from unskew.evaluation.counterfactual import DEFAULT_METRICS, ESTIMATORS, evaluate_clicks
-
-    metrics = measuring.names(DEFAULT_METRICS)
-    return {
-        ranker: {
-            name: evaluate_clicks(data, score, propensity, metrics=metrics, estimator=name)
-            for name in ESTIMATORS
-        }
-        for ranker, score in scores.items()
-    }
 
 
 def evaluation_json(
@@ -232,33 +238,4 @@ def comparison_table(comparisons: list[Comparison]) -> Table:
             f"{c.p_value:.4g}",
             f"{c.p_corrected:.4g}",
         )
-    return table
-
-
-def _estimates_json(found: Estimates) -> dict[str, Any]:
-    return {
-        ranker: {
-            estimator: {
-                metric: {
-                    "value": e.value,
-                    "interval": [e.interval.low, e.interval.high],
-                    "effective_sample_size": e.effective_sample_size,
-                }
-                for metric, e in metrics.items()
-            }
-            for estimator, metrics in estimators.items()
-        }
-        for ranker, estimators in found.items()
-    }
-
-
-def _estimates_table(found: Estimates) -> Table:
-    columns = ("ranker", "metric", "estimator", "value [95% interval]", "effective clicks")
-    table = Table(*columns, title="estimated from clicks")
-    for ranker, estimators in found.items():
-        for estimator, metrics in estimators.items():
-            for metric, e in metrics.items():
-                value = f"{e.value:.4f} [{e.interval.low:.4f}, {e.interval.high:.4f}]"
-                size = f"{e.effective_sample_size:,.0f}"
-                table.add_row(ranker, metric, estimator, value, size)
     return table

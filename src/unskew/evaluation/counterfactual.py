@@ -13,22 +13,38 @@ model.
 
 The attraction of each document is seen over the sessions that showed it, S(d) of the N(q) sessions
 of its query, so that lists which were cut, shuffled or changed over time are no obstacle; a
-document that was never shown has no part in any estimate. With a prediction m of the attraction and
-propensities clipped from below at tau, all three estimators are means over sessions of
+document that was never shown has no part in any estimate. Propensities are clipped from below at
+tau. Every estimate is a mean over sessions.
 
-    z = sum over d of  w(d) * m(d)
-      + sum over results shown of  N/S(d) * w(d) * (c - theta * m(d)) / max(theta, tau)
+IPS (Joachims, Swaminathan and Schnabel, WSDM 2017):
 
-IPS (Joachims, Swaminathan and Schnabel, WSDM 2017): m = 0. Unbiased without clipping.
+    z = sum over results shown of  N/S(d) * w(d) * c / max(theta, tau)
+
+Unbiased without clipping.
+
 SNIPS (the same; Swaminathan and Joachims, NeurIPS 2015): the IPS estimate divided by that of w = 1,
 so the mean weight per relevant result. Any common factor of the propensities cancels; consistent,
 not unbiased.
-DR (Oosterhuis, TOIS 2023): m is given. Without clipping m has no influence on the mean. Where a
-propensity is clipped the error is (1 - theta/tau) * (m - r): none if the prediction is right, none
-where the propensity is high enough.
+
+DR (Oosterhuis, TOIS 2023; with one divisor per document, as in `unskew.evaluation.doubly_robust`):
+with a prediction m of the attraction,
+
+    z = sum over d of  w(d) * m(d)
+      + sum over results shown of  N * w(d) * (c - theta * m(d)) / max(sum of theta, tau * S(d))
+
+where the sum of theta is over all sessions that showed d. Right if the propensities are right, whatever
+the prediction, and where clipping acts still right if the prediction is.
+
+The order that was logged needs no N/S: each session is worth what its own page is,
+
+    z = sum over results shown of  w(k) * (m(d) + (c - theta * m(d)) / max(theta, tau))
+
+with m = 0 for IPS. Where nothing is clipped, its click@k is the number of clicks that the log has.
 
 NDCG divides each query's DCG by that of the best order by the estimated attractions. That order
-profits from noise, so the estimate is low where documents have few clicks.
+profits from noise, so the estimate is low where documents have few clicks. And where a query has one
+click, the division takes its weight out again: NDCG is then not debiased at all. It is for queries with
+many clicks; DCG has neither fault.
 """
 
 from __future__ import annotations
@@ -43,39 +59,45 @@ import numpy.typing as npt
 
 from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
-from unskew.evaluation.metrics import (
-    FROM_CLICKS,
-    METRICS,
-    Metric,
-    examination,
-    parse_metric,
-    quotient,
-    rank_queries,
+from unskew.evaluation.click_values import (
+    ClickView,
+    Terms,
+    document_weights,
+    effective_clicks,
+    logged_terms,
+    ranked_terms,
+    session_values,
+    weighted_terms,
 )
+from unskew.evaluation.document_versions import joined_values, joined_versions
+from unskew.evaluation.metrics import FROM_CLICKS, METRICS, Metric, parse_metric
 from unskew.evaluation.significance import Interval
-from unskew.log.counts import count_statistics, sums
+from unskew.log.counts import sums
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
-DEFAULT_METRICS = ("dcg@10", "ndcg@10", "click@1")
-N_RESAMPLES = 1_000
+DEFAULT_METRICS = ("dcg@10", "click@1", "click@3")
+# Propensities below this share of the highest are raised to it: no click counts more than ten do at
+# the best position.
+CLIP = 0.1
+# What intervals are about: other queries like these, or other sessions of the same queries.
+UNITS = ("query", "session")
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """What an estimator uses: a prediction of the attractions, its own normaliser, clipping."""
+    """What an estimator uses: a prediction of the attractions, its own normaliser."""
 
     meaning: str
     uses_prediction: bool
     self_normalised: bool
-    default_clip: float
 
 
 ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
     {
-        "ips": Estimator("inverse propensity scoring", False, False, 0.0),
-        "snips": Estimator("self-normalised inverse propensity scoring", False, True, 0.0),
-        "dr": Estimator("doubly robust", True, False, 0.1),
+        "ips": Estimator("inverse propensity scoring", False, False),
+        "snips": Estimator("self-normalised inverse propensity scoring", False, True),
+        "dr": Estimator("doubly robust", True, False),
     }
 )
 
@@ -94,128 +116,134 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class _Slots:
-    """The slots of all pages, one entry each."""
+class Reading:
+    """The value of one ranking by one metric, and how much each part of the log moves it.
 
-    data: Impressions
-    theta: FloatArray  # propensity of each entry
-    divisor: FloatArray  # the same, clipped
-    inverse_share: FloatArray  # N(q) / S(d) of each entry
-    shown: FloatArray  # sessions of each page
-    clicks: FloatArray  # clicks of each entry
-    page_of: npt.NDArray[np.int64]
+    Attributes
+    ----------
+    per_query
+        What the sessions of each query add to the error of the value; 0 for a query not used.
+    per_session
+        What one session of each pattern adds; None for NDCG, which is a mean over queries.
+    n_queries
+        How many queries are used.
+    scale
+        What a click counts, for each entry of the pages.
 
-    @property
-    def document(self) -> npt.NDArray[np.int32]:
-        return self.data.pages.document
+    """
 
+    value: float
+    per_query: FloatArray
+    per_session: FloatArray | None
+    n_queries: int
+    scale: FloatArray
 
-def _slots(data: Impressions, curve: FloatArray, clip: float) -> _Slots:
-    pages = data.pages
-    counts = count_statistics(data)
-    page_of = np.repeat(np.arange(len(pages)), np.diff(pages.offsets))
-    theta = examination(pages.position, curve)
-    seen = sums(pages.document, counts.impressions[page_of], len(data.documents))[pages.document]
-    per_query = sums(pages.query, counts.impressions, data.n_queries)
-    inverse_share = quotient(per_query[pages.query[page_of]], seen, otherwise=0.0)
-    divisor = np.maximum(theta, clip)
-    return _Slots(data, theta, divisor, inverse_share, counts.impressions, counts.clicks, page_of)
+    def minus(self, other: Reading) -> Reading:
+        """The paired difference of two readings of the same log."""
+        session = None
+        if self.per_session is not None and other.per_session is not None:
+            session = self.per_session - other.per_session
+        return Reading(
+            self.value - other.value, self.per_query - other.per_query, session,
+            self.n_queries, self.scale - other.scale,
+        )  # fmt: skip
 
+    def error(self, view: ClickView, by: str) -> float:
+        """The standard error of the value, over queries or over sessions."""
+        if by == "session" and self.per_session is not None:
+            patterns = view.data.patterns
+            squares = patterns.mass * patterns.weight * self.per_session**2
+            return float(np.sqrt(squares.sum()))
+        n = self.n_queries
+        return float(np.sqrt(n / (n - 1) * (self.per_query**2).sum())) if n > 1 else float("nan")
 
-def _document_weights(
-    data: Impressions, score: FloatArray, curve: FloatArray, metric: Metric, cut: int | None
-) -> FloatArray:
-    """Weigh every document by its rank in the new order, tied ones by the mean of their ranks."""
-    query = data.documents.query
-    by_query = np.argsort(query, kind="stable")
-    sizes = np.bincount(query, minlength=data.n_queries)
-    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    ranked = rank_queries(score[by_query], offsets, split_ties=False)
-    assert metric.rank_weight is not None, "parse_metric gives metrics of clicks"  # noqa: S101
-    weight = metric.rank_weight(ranked.rank, curve)
-    if cut is not None:
-        weight = np.where(ranked.rank <= cut, weight, 0.0)
-    per_document = np.empty(len(query))
-    per_document[by_query[ranked.order]] = ranked.tied_mean(weight)
-    return per_document
+    def interval(self, view: ClickView, by: str, level: float) -> Interval:
+        """The interval of the value: by Student's t over queries, normal over sessions."""
+        half = self._quantile(by, level) * self.error(view, by)
+        return Interval(self.value - half, self.value + half, level)
 
+    def p_value(self, view: ClickView, by: str) -> float:
+        """The two-sided p-value of the value being 0."""
+        from scipy.stats import norm, t
 
-def _session_values(slots: _Slots, weight: FloatArray, prediction: FloatArray) -> FloatArray:
-    """The sum z of the module's formula, for every pattern of the log."""
-    data, pages, patterns = slots.data, slots.data.pages, slots.data.patterns
-    scale = slots.inverse_share * weight[slots.document] / slots.divisor
-    modelled = sums(data.documents.query, weight * prediction, data.n_queries)
-    unsurprising = scale * slots.theta * prediction[slots.document]
-    expected = sums(slots.page_of, unsurprising, len(pages))
-    sizes = np.diff(patterns.offsets)
-    entry = np.repeat(pages.offsets[patterns.page], sizes) + patterns.slot
-    pattern_of = np.repeat(np.arange(len(patterns)), sizes)
-    clicked = sums(pattern_of, scale[entry], len(patterns))
-    constant = modelled[pages.query] - expected
-    return np.asarray(clicked + constant[patterns.page])
+        error = self.error(view, by)
+        if not error > 0:
+            return 1.0 if self.value == 0 or np.isnan(error) else 0.0
+        law = norm if self._is_by_session(by) else t(self.n_queries - 1)
+        return float(2 * law.sf(abs(self.value) / error))
 
+    def estimate(self, view: ClickView, by: str, level: float) -> Estimate:
+        """The value with its interval and the clicks behind it."""
+        return Estimate(
+            self.value, self.interval(view, by, level), effective_clicks(view, self.scale)
+        )
 
-def _mean_estimate(
-    slots: _Slots, weight: FloatArray, prediction: FloatArray, own_scale: bool, level: float
-) -> Estimate:
-    """The mean over sessions, or its ratio to that of w = 1, with a normal interval."""
-    from scipy.stats import norm
+    def _is_by_session(self, by: str) -> bool:
+        return by == "session" and self.per_session is not None
 
-    mass = slots.data.patterns.mass
-    single = slots.data.patterns.weight
-    total = mass.sum()
-    z = _session_values(slots, weight, prediction)
-    value = float(mass @ z / total)
-    residual = z - value
-    if own_scale:
-        one = _session_values(slots, np.ones(len(weight)), prediction)
-        scale = float(mass @ one / total)
-        if scale == 0.0:
-            raise DataError("the log has no click: a self-normalised estimate needs one")
-        value /= scale
-        residual = (z - value * one) / scale
-    error = float(np.sqrt(np.sum(mass * single * residual**2)) / total)
-    half = float(norm.ppf((1 + level) / 2)) * error
-    return Estimate(value, Interval(value - half, value + half, level), _ess(slots, weight))
+    def _quantile(self, by: str, level: float) -> float:
+        from scipy.stats import norm, t
+
+        law = norm if self._is_by_session(by) else t(max(self.n_queries - 1, 1))
+        return float(law.ppf((1 + level) / 2))
 
 
-def _ess(slots: _Slots, weight: FloatArray) -> float:
-    omega = slots.inverse_share * weight[slots.document] / slots.divisor
-    square = float(slots.clicks @ omega**2)
-    return float(slots.clicks @ omega) ** 2 / square if square > 0 else 0.0
+@dataclass(frozen=True, eq=False)
+class Yardstick:
+    """One log, one bias, one estimator: what every ranking is read by.
 
+    ``prediction`` is None unless the estimator is doubly robust. A score of None is the order that was
+    logged.
+    """
 
-def _ndcg_estimate(
-    slots: _Slots,
-    weight: FloatArray,
-    prediction: FloatArray,
-    cut: int | None,
-    level: float,
-    rng: np.random.Generator,
-) -> Estimate:
-    """The mean over sessions of DCG / best DCG of their query, with a bootstrap over queries."""
-    data, document = slots.data, slots.document
-    shown = slots.shown[slots.page_of]
-    seen = sums(document, shown, len(weight))
-    surprise = (slots.clicks - shown * slots.theta * prediction[document]) / slots.divisor
-    summed = sums(document, surprise, len(weight))
-    attraction = np.maximum(prediction + quotient(summed, seen, otherwise=0.0), 0.0)
-    query = data.documents.query
-    gained = sums(query, weight * attraction, data.n_queries)
-    ideal_weight = _document_weights(data, attraction, np.ones(1), METRICS["dcg"], cut)
-    best = sums(query, ideal_weight * attraction, data.n_queries)
-    sessions = sums(data.pages.query, slots.shown, data.n_queries)
-    used = np.flatnonzero((best > 0) & (sessions > 0))
-    if not len(used):
-        raise DataError("no query has a click: NDCG cannot be estimated from this log")
-    ratio, mass = gained[used] / best[used], sessions[used]
-    value = float(mass @ ratio / mass.sum())
-    means = np.empty(N_RESAMPLES)
-    for b in range(N_RESAMPLES):
-        drawn = rng.integers(0, len(used), len(used))
-        means[b] = mass[drawn] @ ratio[drawn] / mass[drawn].sum()
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(value, Interval(float(low), float(high), level), _ess(slots, weight))
+    view: ClickView
+    estimator: Estimator
+    prediction: FloatArray | None
+
+    def read(self, score: FloatArray | None, metric: Metric, cut: int | None) -> Reading:
+        """The reading of one ranking by one metric."""
+        if score is None:
+            terms = logged_terms(self.view, metric, cut, self.prediction)
+        else:
+            terms = ranked_terms(self.view, score, metric, cut, self.prediction)
+        return self._ndcg(terms, cut) if metric.of_the_best else self._mean(terms)
+
+    def _mean(self, terms: Terms) -> Reading:
+        """The mean over sessions, or its ratio to that of w = 1."""
+        view, patterns = self.view, self.view.data.patterns
+        mass, total = patterns.mass, float(patterns.mass.sum())
+        z = session_values(view, terms)
+        value = float(mass @ z / total)
+        residual, scale = z - value, terms.scale
+        if self.estimator.self_normalised:
+            all_alike = weighted_terms(view, np.ones(len(view.seen)), None)
+            one = session_values(view, all_alike)
+            whole = float(mass @ one / total)
+            if whole == 0.0:
+                raise DataError("the log has no click: a self-normalised estimate needs one")
+            value, scale = value / whole, scale / whole
+            residual = (z - value * one) / whole
+        query = view.data.pages.query[patterns.page]
+        per_query = sums(query, mass * residual / total, view.data.n_queries)
+        used = int(np.count_nonzero(view.sessions))
+        return Reading(value, per_query, residual / total, used, scale)
+
+    def _ndcg(self, terms: Terms, cut: int | None) -> Reading:
+        """The mean over sessions of DCG / best DCG of their query."""
+        view = self.view
+        attraction = np.maximum(view.attraction(self.prediction), 0.0)
+        query, n = view.query_of, view.data.n_queries
+        gained = sums(query, terms.per_document * attraction, n)
+        ideal = document_weights(view, attraction, METRICS["dcg"], cut)
+        best = sums(query, ideal * attraction, n)
+        used = (best > 0) & (view.sessions > 0)
+        if not used.any():
+            raise DataError("no query has a click: NDCG cannot be estimated from this log")
+        ratio = np.divide(gained, best, out=np.zeros(n), where=used)
+        mass = np.where(used, view.sessions, 0.0)
+        value = float(mass @ ratio / mass.sum())
+        per_query = mass * (ratio - value) / mass.sum()
+        return Reading(value, per_query, None, int(used.sum()), terms.scale)
 
 
 def evaluate_clicks(
@@ -226,18 +254,21 @@ def evaluate_clicks(
     metrics: Sequence[str] = DEFAULT_METRICS,
     estimator: str = "ips",
     prediction: npt.ArrayLike | None = None,
-    clip: float | None = None,
+    clip: float = CLIP,
+    by: str = "session",
     level: float = 0.95,
-    seed: int | np.random.Generator = 0,
 ) -> dict[str, Estimate]:
     """Estimate from a click log what a new ranking would have been worth.
+
+    `unskew.evaluate_log` does so for several rankings at once, with their differences.
 
     Parameters
     ----------
     data
         The click log.
     score
-        The new ranker's score of each document, row for row with ``data.documents``.
+        The new ranker's score of each document, row for row with ``data.documents``. A document with
+        several feature rows is ranked once, by the mean of their scores.
     bias
         A `PositionBias`, whose ``t_plus`` is used, or propensities by position. Relative values
         (1 at the top) leave click@k as it is; DCG is then in units of the top's propensity. Beyond
@@ -247,34 +278,56 @@ def evaluate_clicks(
     estimator
         ``"ips"``, ``"snips"`` or ``"dr"``. NDCG is its own scale: SNIPS and IPS agree there.
     prediction
-        For ``"dr"``: the attraction of each document by some model. The log's mean by default.
+        For ``"dr"``: the attraction of each document by some model. By default that of its clicks,
+        shrunk to its query's mean.
     clip
-        Propensities below it are raised to it: less variance, some bias. 0 by default, and 0.1 for
-        ``"dr"``, to which clipping does the least harm.
+        Propensities below this share of the highest are raised to it: less variance, some bias.
+        0 clips nothing.
+    by
+        What intervals are about: ``"session"``, other sessions of the same queries, or ``"query"``,
+        other queries like these. NDCG has intervals over queries in either case.
     level
-        The level of the intervals: over sessions for DCG and clicks, over queries for NDCG.
-    seed
-        For the bootstrap over queries.
+        The level of the intervals.
 
     """
-    chosen = _chosen(estimator, prediction)
-    clip = chosen.default_clip if clip is None else clip
     asked = [parse_metric(name, FROM_CLICKS) for name in metrics]
-    _check(data, clip, level)
-    scores = _per_document("score", score, data)
-    curve = _curve(bias)
-    slots = _slots(data, curve, clip)
-    model = _prediction(prediction, slots) if chosen.uses_prediction else np.zeros(len(scores))
-    rng = np.random.default_rng(seed)
-    found: dict[str, Estimate] = {}
-    for name, (metric, cut) in zip(metrics, asked, strict=True):
-        weight = _document_weights(data, scores, curve, metric, cut)
-        found[name] = (
-            _ndcg_estimate(slots, weight, model, cut, level, rng)
-            if metric.of_the_best
-            else _mean_estimate(slots, weight, model, chosen.self_normalised, level)
-        )
-    return found
+    check_level(level, by)
+    yardstick = yardstick_of(data, bias, estimator, prediction, clip)
+    scores = joined_values(data, per_document("score", score, data))
+    return {
+        name: yardstick.read(scores, metric, cut).estimate(yardstick.view, by, level)
+        for name, (metric, cut) in zip(metrics, asked, strict=True)
+    }
+
+
+def yardstick_of(
+    data: Impressions,
+    bias: PositionBias | npt.ArrayLike,
+    estimator: str,
+    prediction: npt.ArrayLike | None,
+    clip: float,
+) -> Yardstick:
+    """What rankings are read by, after everything about it was checked."""
+    chosen = _chosen(estimator, prediction)
+    if not 0.0 <= clip <= 1.0:
+        raise UsageError(f"clip must lie in [0, 1], got {clip}")
+    curve = propensity_curve(bias)
+    view = ClickView.of(joined_versions(data), curve, clip * float(curve.max()))
+    if not chosen.uses_prediction:
+        return Yardstick(view, chosen, None)
+    if prediction is None:
+        return Yardstick(view, chosen, view.mean_attraction())
+    return Yardstick(
+        view, chosen, joined_values(data, per_document("prediction", prediction, data))
+    )
+
+
+def check_level(level: float, by: str) -> None:
+    """Refuse a level or a unit of intervals that makes no sense."""
+    if not 0 < level < 1:
+        raise UsageError(f"level must lie between 0 and 1, got {level}")
+    if by not in UNITS:
+        raise UsageError(f"by must be one of {list(UNITS)}, got {by!r}")
 
 
 def _chosen(estimator: str, prediction: Any) -> Estimator:
@@ -286,19 +339,8 @@ def _chosen(estimator: str, prediction: Any) -> Estimator:
     return chosen
 
 
-def _check(data: Impressions, clip: float, level: float) -> None:
-    if not 0 < level < 1:
-        raise UsageError(f"level must lie between 0 and 1, got {level}")
-    if not 0.0 <= clip <= 1.0:
-        raise UsageError(f"clip must lie in [0, 1], got {clip}")
-    if data.n_extra_versions:
-        raise DataError(
-            f"{data.n_extra_versions:,} documents occur with several feature rows: a ranking of "
-            "documents needs one row each; keep the latest features of every document"
-        )
-
-
-def _per_document(name: str, values: npt.ArrayLike, data: Impressions) -> FloatArray:
+def per_document(name: str, values: npt.ArrayLike, data: Impressions) -> FloatArray:
+    """A column with one finite number for each document row of the log."""
     column = np.asarray(values, dtype=np.float64)
     if column.shape != (len(data.documents),):
         raise DataError(
@@ -311,7 +353,8 @@ def _per_document(name: str, values: npt.ArrayLike, data: Impressions) -> FloatA
     return column
 
 
-def _curve(bias: PositionBias | npt.ArrayLike) -> FloatArray:
+def propensity_curve(bias: PositionBias | npt.ArrayLike) -> FloatArray:
+    """The propensity of each position: t_plus of a bias, or the values themselves."""
     curve = np.asarray(getattr(bias, "t_plus", bias), dtype=np.float64)
     if curve.ndim != 1 or not len(curve):
         raise UsageError(f"bias must have one value per position, got shape {curve.shape}")
@@ -322,10 +365,3 @@ def _curve(bias: PositionBias | npt.ArrayLike) -> FloatArray:
             f"propensities must be above 0 and finite: position {at + 1} has {curve[at]}"
         )
     return curve
-
-
-def _prediction(prediction: npt.ArrayLike | None, slots: _Slots) -> FloatArray:
-    if prediction is not None:
-        return _per_document("prediction", prediction, slots.data)
-    examined = float(slots.shown[slots.page_of] @ slots.theta)
-    return np.full(len(slots.data.documents), float(slots.clicks.sum()) / examined)

@@ -7,6 +7,7 @@ every order of the tied rows, one by one: it is slow, and it is what ``ties="ave
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import groupby, permutations, product
 
 import numpy as np
@@ -97,3 +98,43 @@ def doubly_robust_dcg_of_query(
     }
     order = sorted(seen, key=lambda document: -score[document])
     return _dcg(np.array([attraction[document] for document in order]), k)
+
+
+def click_value(
+    sessions: list[list[tuple[int, int, int]]],
+    weight: Callable[[int], float],
+    rank: dict[int, int] | None,
+    examination: list[float],
+    prediction: dict[int, float] | None,
+    *,
+    clip: float,
+) -> float:
+    """The value of a ranking of one query's documents, session by session: IPS, or DR.
+
+    A session lists its results as (document, position, click); ``weight`` is what a result counts at
+    a rank. A rank of None is the order that was logged; without a prediction it is IPS.
+    """
+    documents = {document for session in sessions for document, _, _ in session}
+    m = prediction or dict.fromkeys(documents, 0.0)
+    shown = dict.fromkeys(documents, 0)
+    visible = dict.fromkeys(documents, 0.0)
+    for session in sessions:
+        for document, position, _ in session:
+            shown[document] += 1
+            visible[document] += examination[position - 1]
+    values = []
+    for session in sessions:
+        z = 0.0 if rank is None else sum(weight(rank[d]) * m[d] for d in documents)
+        for document, position, click in session:
+            theta = examination[position - 1]
+            surprise = click - theta * m[document]
+            if rank is None:
+                z += weight(position) * (m[document] + surprise / max(theta, clip))
+            elif prediction is None:
+                share = shown[document] / len(sessions)
+                z += weight(rank[document]) * surprise / max(theta, clip) / share
+            else:
+                divisor = max(visible[document], clip * shown[document])
+                z += len(sessions) * weight(rank[document]) * surprise / divisor
+        values.append(z)
+    return float(np.mean(values))

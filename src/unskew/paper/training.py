@@ -144,7 +144,8 @@ def _validated(world: World, trained: _Trained, yardstick: PositionBias | None) 
         return evaluate(score, data, metrics=["ndcg@10"]).mean["ndcg@10"]
     clicks = world.validation_clicks
     score = trained.predict(clicks.features)
-    return float(evaluate_clicks(clicks, score, yardstick, metrics=["ndcg@10"])["ndcg@10"].value)
+    found = evaluate_clicks(clicks, score, yardstick, metrics=["ndcg@10"], clip=0.0)
+    return found["ndcg@10"].value
 
 
 def _peer(study: Study, run: Run, world: World) -> _Trained:
