@@ -74,8 +74,10 @@ def test_categories_keep_their_meaning(rows):
     ranker.fit(frame, click, **beside)
     recoded = frame.assign(kind=frame["kind"].cat.set_categories(["video", "news", "blog"]))
     np.testing.assert_array_equal(ranker.predict(recoded), ranker.predict(frame))
-    new = frame.assign(kind=pd.Categorical(["video"] * len(frame)))
-    assert np.isfinite(ranker.predict(new)).all()
+    new = frame.assign(kind=pd.Categorical(["video"] * 7 + ["news"] * (len(frame) - 7)))
+    missing = frame.assign(kind=pd.Categorical([None] * 7 + ["news"] * (len(frame) - 7)))
+    with pytest.warns(UserWarning, match=r"'kind': 7 of 1,200 rows .*never seen \('video'\)"):
+        np.testing.assert_array_equal(ranker.predict(new), ranker.predict(missing))
 
 
 @pytest.mark.parametrize("name", ["session", "query", "position"])

@@ -74,8 +74,8 @@ def _compacted(columns: dict[str, pa.Array], features: Features | None) -> Impre
     data = coder.impressions()
     if features is None:
         return data
-    named = replace(data.features, categories=features.categories)
-    return replace(data, documents=replace(data.documents, features=named))
+    kept = replace(data.features, categories=features.categories, named=features.named)
+    return replace(data, documents=replace(data.documents, features=kept))
 
 
 def _key(name: str, column: pa.Array) -> pa.Array:

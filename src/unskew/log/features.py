@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -25,12 +25,16 @@ class Features:
         One name per column.
     categories
         For each categorical column its categories; code ``c`` stands for ``categories[name][c]``.
+    named
+        False for the columns of an array, which have a place and no name: they are called f0, f1 and
+        so on, and a model takes them by their place.
 
     """
 
     values: npt.NDArray[np.floating]
     names: tuple[str, ...]
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    named: bool = True
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != len(self.names):
@@ -57,4 +61,4 @@ class Features:
 
     def take(self, rows: npt.NDArray[np.intp] | slice) -> Features:
         """The given rows, in the given order."""
-        return Features(self.values[rows], self.names, self.categories)
+        return replace(self, values=self.values[rows])

@@ -74,4 +74,4 @@ def _from_matrix(X: Any, names: Sequence[str] | None) -> Features:
         raise UsageError(
             f"feature_names must be {values.shape[1]} different names, got {len(given)}"
         )
-    return Features(values, given)
+    return Features(values, given, named=names is not None)

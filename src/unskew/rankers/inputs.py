@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,46 +42,73 @@ def aligned(
 ) -> npt.NDArray[np.floating]:
     """The columns that a model was trained on, in its order and with its category codes.
 
-    A category that the model has never seen is a missing value. Columns called f0, f1 and so on
-    have no names of their own: they are taken by their place.
+    Columns are found by their names; those of an array, which has none, are taken by their place.
+    A category that the model has never seen is a missing value, and a warning counts them.
     """
-    unnamed = tuple(f"f{k}" for k in range(len(features.names)))
-    if features.names == names or features.names == unnamed or names == unnamed:
+    if not features.named:
         if len(features.names) != len(names):
             raise DataError(
                 f"X has {len(features.names)} features, but {model} is expecting {len(names)} "
                 "features as input"
             )
-        values, found = features.values, features.names
-    else:
-        missing = [name for name in names if name not in features.names]
-        if missing:
-            raise DataError(
-                f"the model was trained with the feature(s) {missing}, which X does not have: it "
-                f"has {list(features.names)}"
-            )
-        values = features.values[:, [features.names.index(name) for name in names]]
-        found = names
-    return _recoded(values, found, features.categories, names, categories)
+        return features.values
+    missing = [name for name in names if name not in features.names]
+    if missing:
+        unnamed = names == tuple(f"f{k}" for k in range(len(names)))
+        hint = ". It was trained on an array without names: give X as an array" if unnamed else ""
+        raise DataError(
+            f"the model was trained with the feature(s) {missing}, which X does not have: it "
+            f"has {list(features.names)}{hint}"
+        )
+    values = features.values
+    if features.names != names:
+        values = values[:, [features.names.index(name) for name in names]]
+    return _recoded(values, features.categories, names, categories)
 
 
 def _recoded(
     values: npt.NDArray[np.floating],
-    found: tuple[str, ...],
     given: Mapping[str, tuple[str, ...]],
     names: tuple[str, ...],
     wanted: Mapping[str, tuple[str, ...]],
 ) -> npt.NDArray[np.floating]:
+    """The values with the category codes of the model; the columns are those of ``names``."""
     for k, name in enumerate(names):
-        texts = given.get(found[k])
-        if texts is None or texts == wanted.get(name):
+        if (name in given) != (name in wanted):
+            required, found = (
+                ("categories", "numbers") if name in wanted else ("numbers", "categories")
+            )
+            raise DataError(
+                f"feature {name!r} holds {found}, but the model was trained with {required} there. "
+                f"Remedy: give it as {required}, as in the training data."
+            )
+        if name not in given or given[name] == wanted[name]:
             continue
-        place = {text: float(code) for code, text in enumerate(wanted.get(name, ()))}
-        codes = np.array([*(place.get(text, np.nan) for text in texts), np.nan])
-        column = values[:, k]
+        place = {text: float(code) for code, text in enumerate(wanted[name])}
+        codes = np.array([*(place.get(text, np.nan) for text in given[name]), np.nan])
+        column = np.where(np.isnan(values[:, k]), len(given[name]), values[:, k]).astype(np.intp)
+        _warn_of_unseen(name, given[name], codes, column)
         values = values.copy()
-        values[:, k] = codes[np.where(np.isnan(column), len(texts), column).astype(np.intp)]
+        values[:, k] = codes[column]
     return values
+
+
+def _warn_of_unseen(
+    name: str,
+    texts: tuple[str, ...],
+    codes: npt.NDArray[np.float64],
+    column: npt.NDArray[np.intp],
+) -> None:
+    """Count the rows whose category the model has never seen; the last code is a missing value."""
+    rows = np.bincount(column, minlength=len(codes))[:-1]
+    unseen = np.flatnonzero(np.isnan(codes[:-1]) & (rows > 0))
+    if len(unseen):
+        shown = ", ".join(repr(texts[k]) for k in unseen[:3]) + (" …" if len(unseen) > 3 else "")
+        warnings.warn(
+            f"feature {name!r}: {rows[unseen].sum():,} of {len(column):,} rows have a category that the "
+            f"model has never seen ({shown}); they count as missing",
+            stacklevel=5,
+        )
 
 
 def column_of(values: Any, name: str, length: int) -> npt.NDArray[Any]:

@@ -1,0 +1,79 @@
+"""What a ranker is given to score: names decide, categories keep their meaning, nothing is guessed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from unskew.errors import DataError
+from unskew.log.features import Features
+from unskew.log.impressions import Impressions
+from unskew.log.labelled import LabelledData
+from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
+
+QUICK = {"n_estimators": 4, "verbose": 0, "n_jobs": 1, "random_state": 0, "min_data_in_leaf": 3}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """A log of two features as columns: 20 queries, 3 sessions each, 5 results a page."""
+    rng = np.random.default_rng(0)
+    n_queries, n_sessions, n = 20, 3, 5
+    X = np.repeat(rng.normal(size=(n_queries, n, 2)), n_sessions, axis=0).reshape(-1, 2)
+    position = np.tile(np.arange(1, n + 1), n_queries * n_sessions)
+    query = np.repeat(np.arange(n_queries), n_sessions * n)
+    click = (rng.random(len(X)) < 1 / (1 + np.exp(-2 * X[:, 0])) / position).astype(int)
+    session = np.repeat(np.arange(n_queries * n_sessions), n)
+    return X, click, {"session": session, "query": query, "position": position}
+
+
+def test_names_decide_and_not_places(rows):
+    """Features called f0 and f1 are found by name in a frame; only an array has places."""
+    X, click, beside = rows
+    ranker = UnbiasedLambdaMART(**QUICK).fit(X, click, **beside)
+    assert ranker.feature_names_ == ("f0", "f1")
+    expected = ranker.predict(X)
+    swapped = pd.DataFrame({"f1": X[:, 1], "f0": X[:, 0]})
+    np.testing.assert_array_equal(ranker.predict(swapped), expected)
+    labels = LabelledData.from_rows(
+        Features(X[:, ::-1], ("f1", "f0")), np.arange(len(X)) % 2, beside["query"]
+    )
+    np.testing.assert_array_equal(ranker.predict(labels.features), ranker.predict(X))
+    watched = UnbiasedLambdaMART(**QUICK).fit(X, click, **beside, validation=labels)
+    same = LabelledData.from_rows(Features(X, ("f0", "f1")), labels.relevance, beside["query"])
+    plain = UnbiasedLambdaMART(**QUICK).fit(X, click, **beside, validation=same)
+    assert watched.validation_history_ == plain.validation_history_
+    with pytest.raises(DataError, match=r"does not have: it has \['a', 'b'\].*give X as an array"):
+        ranker.predict(pd.DataFrame({"a": X[:, 0], "b": X[:, 1]}))
+
+
+def test_an_array_has_places_for_every_model(rows):
+    """A model of named features takes an array by place, also as Impressions made of arrays."""
+    X, click, beside = rows
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    ranker = UnbiasedLambdaMART(**QUICK).fit(frame, click, **beside)
+    np.testing.assert_array_equal(ranker.predict(X), ranker.predict(frame))
+    # As scikit-learn has it, a frame in another order than that of fit is refused.
+    with pytest.raises(ValueError, match="in the same order"):
+        ranker.predict(frame[["b", "a"]])
+    data = Impressions.from_arrays(X, click, **beside)
+    assert not data.features.named
+    assert len(ranker.predict(data)) == len(data.documents)
+    with pytest.raises(DataError, match="X has 1 features, but UnbiasedLambdaMART is expecting 2"):
+        ranker.predict(X[:, :1])
+
+
+@pytest.mark.parametrize("trained_on", ["numbers", "categories"])
+def test_numbers_are_no_categories(rows, trained_on):
+    """A feature that was a number in training is refused as a category, and the other way round."""
+    X, click, beside = rows
+    code = (X[:, 1] > 0).astype(int)
+    frames = {
+        "numbers": pd.DataFrame({"bm25": X[:, 0], "kind": code}),
+        "categories": pd.DataFrame({"bm25": X[:, 0], "kind": pd.Categorical(code.astype(str))}),
+    }
+    ranker = UnbiasedLambdaMART(**QUICK).fit(frames.pop(trained_on), click, **beside)
+    ((found, other),) = frames.items()
+    with pytest.raises(DataError, match=rf"'kind' holds {found}, but .* trained with {trained_on}"):
+        ranker.predict(other)
