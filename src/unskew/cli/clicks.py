@@ -10,7 +10,7 @@ from rich.table import Table
 
 from unskew.cli.console import output, print_json, say, show
 from unskew.cli.reading import Log, LogInput
-from unskew.cli.writing import check_table_path, write_table
+from unskew.cli.writing import Overwrite, check_outputs, check_table_path, write_table
 
 if TYPE_CHECKING:
     from unskew.clicks import ClickModelOutcome, FittedClickModel
@@ -40,6 +40,7 @@ def run(
     n_positions: Annotated[
         int | None, typer.Option(help="Positions with values of their own (default all).", min=1)
     ] = None,
+    overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     *,
     reading: LogInput,
@@ -53,6 +54,7 @@ def run(
 
     if out is not None:
         check_table_path(out)
+        check_outputs({"--out": out}, [log, reading.features], overwrite=overwrite)
     data = reading.impressions(log)
     outcomes = compare_click_models(
         data, models=model or None, share=share, seed=seed, n_positions=n_positions,

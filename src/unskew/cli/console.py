@@ -6,6 +6,7 @@ Neither console interprets markup or emoji codes: the name of a file or a column
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import typer
@@ -27,5 +28,21 @@ def say(message: str) -> None:
 
 
 def print_json(content: Any) -> None:
-    """Print a result for programs."""
-    typer.echo(json.dumps(content, indent=2, default=str))
+    """Print a result for programs: JSON, in which a number that is not finite is null."""
+    typer.echo(json_text(content))
+
+
+def json_text(content: Any) -> str:
+    """A result as JSON text, every number in it finite."""
+    return json.dumps(_finite(content), indent=2, default=str, allow_nan=False)
+
+
+def _finite(content: Any) -> Any:
+    """The content with null in the place of NaN and infinity, which JSON does not have."""
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content

@@ -11,6 +11,7 @@ from rich.table import Table
 from unskew.cli.console import errors, output, say, show
 from unskew.cli.reading import Quiet
 from unskew.cli.writing import Overwrite, check_outputs
+from unskew.errors import UsageError
 from unskew.store import replace_file
 from unskew.terminal import bar
 
@@ -28,6 +29,8 @@ def run(
 ) -> None:
     """Simulate clicks, train with and without debiasing, compare; takes about a minute."""
     report = out / "report.html"
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out: {out} is a file; give the name of a folder")
     out.mkdir(parents=True, exist_ok=True)
     check_outputs({"--out": report}, [], overwrite=overwrite)
     if not quiet:

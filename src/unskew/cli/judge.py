@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unskew.cli.console import errors, output, show
+from unskew.cli.console import errors, output, print_json, show
 from unskew.cli.writing import Overwrite, check_outputs, check_table_path, write_table
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def results(
     if out is not None:
         write_table(found.to_arrow(), out)
     if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
+        print_json(found.to_json())
         return
     _show(found)
     if out is not None:

@@ -61,7 +61,7 @@ def run(
         str, typer.Argument(help="A LETOR file or table, the folder of a dataset, or 'generated'.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The log: a Parquet file.")],
-    sessions: Annotated[int, typer.Option(help="How many sessions.", min=1)] = 165_660,
+    sessions: Annotated[int, typer.Option(help="How many sessions.", min=1, max=2**31 - 1)] = 165_660,
     seed: Annotated[int, typer.Option(help="Same seed, same log.", min=0)] = 1,
     model: Annotated[
         str,
@@ -103,6 +103,9 @@ def run(
     Beside the log stand the features of its documents (NAME.features.parquet) and the true
     examination of each position (NAME.propensities.json).
     """
+    for option, path in (("--out", out), ("--labels", labels)):
+        if path is not None and path.suffix.lower() != ".parquet":
+            raise UsageError(f"{option} must end in .parquet, got {str(path)!r}")
     written = _places(out, labels)
     check_outputs(
         {f"{option} ({what})": path for what, (option, path) in written.items()}, [data],

@@ -52,7 +52,7 @@ class ClickModel(ABC):
     needs_several_clicks: ClassVar[bool] = False
 
     epsilon: float = parameter(0.1, "attraction of an irrelevant result", low=0, high=1)
-    max_grade: int = parameter(4, "the highest grade of the scale", low=1)
+    max_grade: int = parameter(4, "the highest grade of the scale", low=1, high=1000)
 
     def __post_init__(self) -> None:
         for declared in fields(self):
@@ -167,9 +167,13 @@ def _numbers(value: Any) -> Any:
 
 
 def _check_range(model: str, name: str, value: Any, low: float | None, high: float | None) -> None:
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
     below = low is not None and not number >= low
     above = high is not None and not number <= high
     if below or above or np.isnan(number):
+        shown = value.item() if isinstance(value, np.generic) else value
         limits = f"at least {low}" if high is None else f"in [{low}, {high}]"
-        raise UsageError(f"{name} of click model {model!r} must be {limits}, got {value}")
+        raise UsageError(f"{name} of click model {model!r} must be {limits}, got {shown!r}")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unskew.errors import UsageError
+from unskew.log.sources.table import MOST_THREADS
 
 
 class Constraint(NamedTuple):
@@ -18,11 +19,18 @@ class Constraint(NamedTuple):
     holds: Callable[[Any], bool]
 
 
-def whole(smallest: int) -> Constraint:
-    """A whole number from ``smallest`` on."""
+def whole(smallest: int, largest: int | None = None) -> Constraint:
+    """A whole number from ``smallest`` on, up to ``largest`` if there is one."""
+    required = f"a whole number, {smallest} or higher"
+    if largest is not None:
+        required = f"a whole number from {smallest} to {largest:,}"
     return Constraint(
-        f"a whole number, {smallest} or higher",
-        lambda value: isinstance(value, Integral) and int(value) >= smallest,
+        required,
+        lambda value: (
+            isinstance(value, Integral)
+            and int(value) >= smallest
+            and (largest is None or int(value) <= largest)
+        ),
     )
 
 
@@ -65,7 +73,7 @@ COMMON: Mapping[str, Constraint] = {
     "n_positions": optional(COUNT),
     "early_stopping_rounds": optional(COUNT),
     "ndcg_at": COUNT,
-    "n_jobs": optional(COUNT),
+    "n_jobs": optional(whole(1, MOST_THREADS)),
     "verbose": Constraint("0 (silent) or 1", whole(0).holds),
 }
 

@@ -21,7 +21,7 @@ from unskew.trees.boosters import Trees, library
 TREES: Mapping[str, Constraint] = {
     "n_estimators": COUNT,
     "learning_rate": ABOVE_ZERO,
-    "num_leaves": whole(2),
+    "num_leaves": whole(2, 131_072),  # LightGBM's own limit
     "feature_fraction": SHARE,
     "bagging_fraction": SHARE,
     "min_sum_hessian_in_leaf": ABOVE_ZERO,

@@ -6,7 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.array_types import FloatArray
+from unskew.errors import UsageError
 from unskew.trees.boosters import Grower
+
+# Differences of larger scores, and what is computed from them, may not be finite.
+_LARGEST_SCORE = 1e100
 
 
 class TreeRounds:
@@ -22,11 +26,22 @@ class TreeRounds:
 
     def grow(self, gradient: FloatArray, hessian: FloatArray) -> bool:
         """Add one tree; False if no split was possible."""
+        # Both libraries keep derivatives in single precision, and follow what is not finite.
+        for values in (gradient, hessian):
+            self._check(values, "the derivatives of the loss", float(np.finfo(np.float32).max))
         if not self.grower.grow(gradient, hessian):
             self._no_split = True
             return False
         self.n_trees += 1
+        self._check(self.grower.score, "the scores", _LARGEST_SCORE)
         return True
+
+    def _check(self, values: FloatArray, what: str, largest: float) -> None:
+        if not (np.abs(values) <= largest).all():
+            raise UsageError(
+                f"training diverged in round {self.n_trees}: {what} are beyond {largest:.0e}; lower "
+                "learning_rate or sigma, or raise min_sum_hessian_in_leaf"
+            )
 
     def score(self, held_out: npt.NDArray[np.floating]) -> FloatArray:
         """The scores of held-out rows, to which every call adds the newest tree."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -98,6 +100,41 @@ def library(name: str) -> Library:
         raise UsageError(f"booster must be one of {sorted(BOOSTERS)}, got {name!r}")
     found: Library = BOOSTERS[name].load()
     return found
+
+
+@contextmanager
+def refusals(title: str, error: type[Exception]) -> Iterator[None]:
+    """Turn the library's own error into one of ours that says what it refuses."""
+    try:
+        yield
+    except error as refused:
+        reason = re.sub(r" at /\S+, line \d+ \.|Stack trace:.*|^\[[\d:]+\] \S+:\d+: ", "", str(refused),
+                        flags=re.DOTALL).strip()  # fmt: skip
+        raise UsageError(
+            f"{title} does not train with these settings: {reason or type(refused).__name__}. "
+            "Change the setting it names, or leave it out"
+        ) from refused
+
+
+def refuse_foreign(names: Iterable[str], title: str) -> None:
+    """An error that names the parameters, if there are any, that training sets itself."""
+    foreign = sorted(names)
+    if foreign:
+        raise UsageError(
+            f"{', '.join(foreign)}: set by the ranker itself, or without effect in training; "
+            f"leave {title}'s own value"
+        )
+
+
+def saveable(check: Callable[[Any], None], model: Any) -> None:
+    """Refuse to write a model that loading would refuse."""
+    try:
+        check(model)
+    except ValueError as error:
+        raise UsageError(
+            f"the trees cannot be saved, because {error}: train with other settings, such as a "
+            "lower learning_rate"
+        ) from error
 
 
 def refuse_unknown(names: Iterable[str], title: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,31 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.array_types import FloatArray
-from unskew.errors import StoreError
+from unskew.errors import StoreError, UsageError
 from unskew.log.features import Features
-from unskew.trees.boosters import Grower, Trees, TreeSettings, allowed_names, refuse_unknown
+from unskew.trees.boosters import (
+    Grower,
+    Trees,
+    TreeSettings,
+    allowed_names,
+    refusals,
+    refuse_foreign,
+    refuse_unknown,
+    saveable,
+)
 from unskew.trees.structure import check_lightgbm
+
+# Parameters of LightGBM that training sets itself, or that only its own program and its own reading
+# of files look at.
+_FOREIGN = {
+    "config", "task", "objective", "metric", "data", "valid", "num_iterations", "num_class",
+    "early_stopping_round", "first_metric_only", "input_model", "output_model", "output_result",
+    "snapshot_freq", "save_binary", "header", "label_column", "weight_column", "group_column",
+    "ignore_column", "categorical_feature", "two_round", "pre_partition", "num_iteration_predict",
+    "start_iteration_predict", "predict_raw_score", "predict_leaf_index", "predict_contrib",
+    "convert_model", "convert_model_language", "machine_list_filename", "is_unbalance",
+    "scale_pos_weight", "objective_seed", "lambdarank_truncation_level", "label_gain", "eval_at",
+}  # fmt: skip
 
 # LightGBM's default of bin_construct_sample_cnt.
 _MOST_ROWS_COPIED = 200_000
@@ -66,7 +88,10 @@ class LightGBMTrees:
 
     def write(self, path: Path) -> None:
         """Write the trees as LightGBM's text."""
-        self.raw.save_model(str(path))
+        # Not by LightGBM: a full disk is then the system's error, and other text never stays.
+        text = self.raw.model_to_string()
+        saveable(check_lightgbm, text)
+        path.write_bytes(text.encode("utf-8"))
 
 
 class LightGBMGrower:
@@ -120,8 +145,13 @@ class LightGBMGrower:
             return gradient, hessian
 
         self._score = None
-        if self._started is not None:
-            return not self._started.update(fobj=derivatives)
+        with refusals("LightGBM", lightgbm.basic.LightGBMError):
+            if self._started is not None:
+                return not self._started.update(fobj=derivatives)
+            return self._start(derivatives)
+
+    def _start(self, derivatives: Any) -> bool:
+        """Grow the first tree."""
         # `train` is the public way to continue from another booster; one round of it gives a
         # booster that can be updated. A function survives the deep copy of the parameters.
         self._started = lightgbm.train(
@@ -192,6 +222,8 @@ def parameters(settings: TreeSettings) -> dict[str, Any]:
     """The settings in LightGBM's words."""
     main_names = _main_names() if settings.extra else {}
     refuse_unknown(set(settings.extra) - set(main_names), "LightGBM")
+    refuse_foreign({n for n in settings.extra if main_names[n] in _FOREIGN}, "LightGBM")
+    _check_boosting(settings.extra, main_names)
     parameters = {
         "objective": "none",
         "metric": "none",
@@ -220,6 +252,16 @@ def parameters(settings: TreeSettings) -> dict[str, Any]:
     if "force_row_wise" in settings.extra:
         parameters.pop("force_col_wise", None)
     return {**parameters, **settings.extra}
+
+
+def _check_boosting(extra: Mapping[str, Any], main_names: Mapping[str, str]) -> None:
+    """Refuse kinds of boosting that change trees after they were grown."""
+    for name, value in extra.items():
+        if main_names[name] == "boosting" and value not in {"gbdt", "gbrt", "goss"}:
+            raise UsageError(
+                f"{name} must be 'gbdt' or 'goss', got {value!r}: other kinds of boosting drop or "
+                "average earlier trees, and the position bias is learned from their sum"
+            )
 
 
 @cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -214,8 +215,9 @@ def _numbers(text: str, name: str, whole: bool) -> npt.NDArray[Any]:
     right = (_WHOLE if whole else _REAL).fullmatch(text) is not None
     values = np.empty(0, dtype=np.float64)
     if right and text:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # what is no number ends the text
+        # What is no number ends the text, with a warning or an error by the version of NumPy.
+        with warnings.catch_warnings(), suppress(ValueError):
+            warnings.simplefilter("ignore", DeprecationWarning)
             values = np.fromstring(text, dtype=np.float64, sep=" ")
         right = len(values) == text.count(" ") + 1
     if right and whole:

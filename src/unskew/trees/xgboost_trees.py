@@ -12,7 +12,7 @@ import numpy.typing as npt
 import xgboost
 
 from unskew.array_types import FloatArray
-from unskew.errors import StoreError
+from unskew.errors import StoreError, UsageError
 from unskew.log.features import Features
 from unskew.store import parse_json
 from unskew.trees.boosters import (
@@ -20,13 +20,21 @@ from unskew.trees.boosters import (
     Trees,
     TreeSettings,
     allowed_names,
+    refusals,
+    refuse_foreign,
     refuse_unknown,
+    saveable,
     xgboost_allows,
 )
 from unskew.trees.structure import check_xgboost
 
 # The other names of those parameters that we set.
 _ALIASES = {"eta": "learning_rate", "lambda": "reg_lambda", "n_jobs": "nthread"}
+# Parameters of XGBoost that training sets itself, or that make something else than one tree a round.
+_FOREIGN = {
+    "booster", "objective", "eval_metric", "num_class", "num_target", "multi_strategy",
+    "num_parallel_tree", "process_type", "updater", "disable_default_eval_metric",
+}  # fmt: skip
 
 
 class XGBoostTrees:
@@ -67,7 +75,9 @@ class XGBoostTrees:
 
     def write(self, path: Path) -> None:
         """Write the trees as XGBoost's JSON."""
-        self.raw.save_model(path)
+        raw = bytes(self.raw.save_raw("json"))
+        saveable(check_xgboost, parse_json(raw, path))
+        path.write_bytes(raw)
 
 
 class XGBoostGrower:
@@ -79,23 +89,33 @@ class XGBoostGrower:
         self._names = allowed_names(features.names, xgboost_allows, "f{}".format)
         self._types = ["c" if k in categorical else "q" for k in range(features.n_features)]
         self._data = _matrix(features.values, self._names, self._types)
-        self._booster = xgboost.Booster(
-            self._params, [self._data], model_file=None if continued is None else continued.raw
-        )
-        # What an earlier model was trained with must not survive into this run.
-        self._booster.set_param(self._params)
+        self._score: FloatArray | None = None
+        with refusals("XGBoost", xgboost.core.XGBoostError):
+            self._booster = xgboost.Booster(
+                self._params, [self._data], model_file=None if continued is None else continued.raw
+            )
+            # What an earlier model was trained with must not survive into this run.
+            self._booster.set_param(self._params)
 
     @property
     def score(self) -> FloatArray:
         """The present score of every training row."""
-        return np.asarray(self._booster.predict(self._data, output_margin=True), np.float64)
+        if self._score is None:
+            with refusals("XGBoost", xgboost.core.XGBoostError):
+                score = self._booster.predict(self._data, output_margin=True)
+            self._score = np.asarray(score, np.float64)
+            self._score.flags.writeable = False
+        return self._score
 
     def grow(self, gradient: FloatArray, hessian: FloatArray) -> bool:
         """Add the tree that these derivatives ask for; False if no split was possible."""
+        self._score = None
         number = self._booster.num_boosted_rounds()
-        self._booster.boost(
-            self._data, number, grad=gradient.astype(np.float32), hess=hessian.astype(np.float32)
-        )
+        with refusals("XGBoost", xgboost.core.XGBoostError):
+            self._booster.boost(
+                self._data, number, grad=gradient.astype(np.float32),
+                hess=hessian.astype(np.float32),
+            )  # fmt: skip
         return "split" in self._booster[number : number + 1].get_dump(dump_format="json")[0]
 
     def one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
@@ -150,11 +170,14 @@ def _parameters(settings: TreeSettings) -> dict[str, Any]:
         # XGBoost's default is set again, because a continued booster brings its earlier seed along.
         "seed": 0 if settings.seed is None else settings.seed,
     }
+    refuse_foreign(_FOREIGN & set(settings.extra), "XGBoost")
     for name in settings.extra:
         parameters.pop(_ALIASES.get(name, name), None)
     parameters |= settings.extra
     if settings.extra:
-        refuse_unknown(_unused(parameters) & set(settings.extra), "XGBoost")
+        with refusals("XGBoost", xgboost.core.XGBoostError):
+            unused = _unused(parameters)
+        refuse_unknown(unused & set(settings.extra), "XGBoost")
     return parameters
 
 
@@ -168,5 +191,10 @@ def _unused(parameters: dict[str, Any]) -> set[str]:
             parameters | {"validate_parameters": True, "verbosity": 1}, [data]
         )
         booster.boost(data, 0, grad=rows, hess=np.ones_like(rows))
+    for one in caught:
+        if "GPU" in str(one.message):
+            raise UsageError(
+                f"device={parameters.get('device')!r}: XGBoost finds no GPU here; leave device out"
+            )
     told = [str(one.message) for one in caught if "are not used" in str(one.message)]
     return set(re.findall(r'"(\w+)"', " ".join(told)))

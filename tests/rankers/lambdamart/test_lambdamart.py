@@ -397,7 +397,7 @@ def test_pickle_and_clone(log):
         ({"sigma": -1}, "sigma must be a number above 0"),
         ({"n_estimators": 0}, "n_estimators must be a whole number, 1 or higher, got 0"),
         ({"learning_rate": float("nan")}, "learning_rate must be a number above 0"),
-        ({"num_leaves": 1}, "num_leaves must be a whole number, 2 or higher"),
+        ({"num_leaves": 1}, "num_leaves must be a whole number from 2 to 131,072"),
         ({"bagging_fraction": 0}, "bagging_fraction must be a share above 0"),
         ({"feature_fraction": 1.2}, "feature_fraction must be a share above 0"),
         ({"min_data_in_leaf": 0}, "min_data_in_leaf must be a whole number, 1 or higher, or None"),

@@ -19,6 +19,8 @@ from unskew.errors import DataError, UsageError
 
 BATCH_ROWS = 2**18
 VIEW = "unskew_table"
+# More are a mistake: DuckDB and OpenMP start every thread that they are told of.
+MOST_THREADS = 1024
 
 
 def quoted(name: str) -> str:
@@ -138,6 +140,8 @@ def connect(
         if memory_limit is not None:
             config["memory_limit"] = memory_limit
         if threads is not None:
+            if not 1 <= threads <= MOST_THREADS:
+                raise UsageError(f"threads must be from 1 to {MOST_THREADS:,}, got {threads:,}")
             config["threads"] = threads
         try:
             connection = duckdb.connect(":memory:", config=config)

@@ -147,7 +147,7 @@ class NeuralRanker(Ranker):
             "loss_history": self.loss_history_,
         }
         return {
-            "network.safetensors": lambda file: tensors.save_file(state, file),
+            "network.safetensors": lambda file: _write(file, tensors.save(state)),
             "model.json": lambda file: write_json(file, model),
         }
 
@@ -160,3 +160,7 @@ class NeuralRanker(Ranker):
         if "best_epoch" in model:  # 0.1.0 kept both here
             self.best_round_ = model["best_epoch"]
             self.validation_history_ = model["validation_history"]
+
+
+def _write(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
