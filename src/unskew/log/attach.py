@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Attached(NamedTuple):
-    """A log with the features of a table, what does not fit, and what was no feature.
+    """A log with the features of a table, what does not fit, and columns that number its rows.
 
     ``bad`` marks documents that have no features, or an infinite one.
     """
 
     impressions: Impressions
     problems: list[Problem]
-    index: tuple[str, ...]
+    numbering: tuple[str, ...]
     bad: npt.NDArray[np.bool_]
 
 

@@ -213,7 +213,7 @@ def read_with_problems(source: TableLike, options: LogOptions) -> LogReading:
         bad = np.isinf(impressions.features.values).any(axis=1)
         if options.features is not None and options.feature_columns is None:
             attached = attach_features(impressions, options.features, columns, options)
-            impressions, index, bad = attached.impressions, attached.index, attached.bad
+            impressions, index, bad = attached.impressions, attached.numbering, attached.bad
             problems += attached.problems
         if impressions.n_clicks:
             impressions = impressions.with_gains(options.gains)
@@ -256,16 +256,15 @@ def _skipped(reading: LogReading, bad: npt.NDArray[np.bool_] | None) -> LogReadi
 
 def _features_within(table: SourceTable, columns: Columns, options: LogOptions) -> FeatureColumns:
     """The features within the log itself; none where they come from a table of their own."""
-    names = options.feature_columns
-    if options.features is not None and names is None:
+    own = options.feature_columns
+    if options.features is not None and own is None:
         return FeatureColumns()
-    names = options.feature_names if names is None else names
     return choose_features(
         table,
         taken=columns.used,
-        names=names,
+        names=options.feature_names if own is None else own,
         categorical=options.categorical,
-        ignore=options.ignore,
+        ignore=[name for name in options.ignore if name not in (options.grades or ())],
     )
 
 
