@@ -6,6 +6,7 @@ Neither console interprets markup or emoji codes: the name of a file or a column
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -29,3 +30,9 @@ def say(message: str) -> None:
 def print_json(content: Any) -> None:
     """Print a result for programs."""
     typer.echo(json.dumps(content, indent=2, default=str))
+
+
+def names_shown(names: Sequence[str], most: int = 60) -> str:
+    """Names with commas; of very many, the first, and how many more there are."""
+    more = f" and {len(names) - most:,} more (--json lists them)" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
