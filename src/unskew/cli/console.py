@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -46,3 +47,9 @@ def _finite(content: Any) -> Any:
     if isinstance(content, float) and not math.isfinite(content):
         return None
     return content
+
+
+def names_shown(names: Sequence[str], most: int = 60) -> str:
+    """Names with commas; of very many, the first, and how many more there are."""
+    more = f" and {len(names) - most:,} more (--json lists them)" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from unskew.cli.console import output, print_json, show
+from unskew.cli.against import compare
+from unskew.cli.console import names_shown, output, print_json, show
 from unskew.cli.reading import Log, LogInput, is_saved
 from unskew.terminal import bar
 
@@ -18,20 +19,32 @@ if TYPE_CHECKING:
 
 # Positions drawn before the rest is summed up in one line.
 SHOWN_POSITIONS = 20
+SHOWN_PERIODS = 31
 
 
 def run(
     log: Log,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Compare the log with the one that this model was trained on, and say whether to "
+            "train again.",
+        ),
+    ] = None,
     *,
     reading: LogInput,
 ) -> None:
-    """Show what a click log holds: sizes, clicks by position, and every kind of problem.
+    """Show what a click log holds: sizes, clicks by position, its features, and every problem.
 
     The exit code is 1 if the log has a problem.
     """
     from unskew.log.inspection import inspect_impressions, inspect_log
 
+    if against is not None:
+        compare(log, against, as_json, reading)
+        return
     if is_saved(log):
         found = inspect_impressions(reading.impressions(log), log)
     else:
@@ -49,6 +62,16 @@ def _show(found: Inspection) -> None:
     output.print(_summary(found))
     if found.positions:
         output.print(_positions(found))
+    if found.by_context:
+        output.print(_contexts(found))
+    if found.over_time:
+        output.print(_over_time(found))
+    if found.feature_names:
+        show(("features: ", "bold"), names_shown(found.feature_names))
+    for note in found.notes:
+        show(("note:", "yellow"), f" {note}")
+    for leak in found.leaks:
+        show(("leak?", "bold yellow"), f" {leak.message}")
     for name, count in found.oddities.items():
         if count:
             show(("odd but legal:", "yellow"), f" {count:,} {name.replace('_', ' ')}")
@@ -73,17 +96,52 @@ def _summary(found: Inspection) -> Table:
         (f"{found.documents_without_features:,}", "documents without features"),
         (f"{found.features:,}", f"features, {found.categorical_features:,} of them categorical"),
         (f"{found.pages:,}", "pages"),
-        (f"{found.patterns:,}", f"patterns: {found.times_smaller:,.1f} times smaller than the log"),
+        (f"{found.patterns:,}", f"patterns: {_compressed(found.times_smaller)}"),
         (f"{found.clicks:,}", f"clicks, the highest grade {found.highest_grade}"),
     ]
     if found.ctr is not None:
         rows.append((f"{found.ctr:.2%}", "of the results shown were clicked"))
-    if found.contexts:
-        shown = ", ".join(map(str, found.contexts[:8]))
-        rows.append((f"{len(found.contexts):,}", f"contexts: {shown}"))
     for number, text in rows:
         grid.add_row(number, text)
     return grid
+
+
+def _compressed(times: float) -> str:
+    """How much smaller a log became, if it did."""
+    if times < 1.05:
+        return "little repeats, so that the log is not smaller for it"
+    return f"{times:,.1f} times smaller than the log"
+
+
+def _contexts(found: Inspection) -> Table:
+    table = Table(title="Clicks by context", title_justify="left", box=None)
+    for name in ("context", "sessions", "clicks", "CTR", "CTR of position 1"):
+        table.add_column(name, justify="right")
+    for at in found.by_context[:SHOWN_POSITIONS]:
+        first = "" if at.first_ctr is None else f"{at.first_ctr:.2%}"
+        cells = (f"{at.sessions:,}", f"{at.clicks:,}", f"{at.ctr:.2%}", first)
+        table.add_row(Text(str(at.context)), *cells)
+    rest = found.by_context[SHOWN_POSITIONS:]
+    if rest:
+        table.add_row(f"{len(rest):,} more", f"{sum(at.sessions for at in rest):,}")
+    return table
+
+
+def _over_time(found: Inspection) -> Table:
+    unit = found.over_time[0].unit
+    table = Table(title=f"Clicks by {unit}", title_justify="left", box=None)
+    for name in (unit, "sessions", "clicks", "CTR"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    periods = found.over_time
+    if len(periods) > SHOWN_PERIODS:
+        periods = periods[-SHOWN_PERIODS:]
+        show((f"the last {SHOWN_PERIODS} of {len(found.over_time)} {unit}s", "dim"))
+    highest = max(at.ctr for at in periods)
+    for at in periods:
+        drawn = Text(bar(at.ctr, highest, width=24), "cyan")
+        table.add_row(at.start, f"{at.sessions:,}", f"{at.clicks:,}", f"{at.ctr:.2%}", drawn)
+    return table
 
 
 def _positions(found: Inspection) -> Table:

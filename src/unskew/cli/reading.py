@@ -78,6 +78,35 @@ class LogInput:
     ignore: Annotated[list[str] | None, _reading("A column that is no feature (repeatable).")] = (
         None
     )
+    feature_names: Annotated[
+        str | None,
+        _reading("A file with the names of the features to use, one a line, or a model's folder."),
+    ] = None
+    events: Annotated[
+        str | None,
+        _reading(
+            "A table of clicks or other events, joined to LOG by session and doc; or the events of "
+            "User Behavior Insights, whose queries LOG has."
+        ),
+    ] = None
+    grade: Annotated[
+        list[str] | None,
+        _reading(
+            "NAME=GRADE: the grade of a type of event, or of a column of 0 and 1; NAME=ignore for "
+            "events that do not count (repeatable)."
+        ),
+    ] = None
+    gains: Annotated[
+        str | None,
+        _reading("What the grades 1, 2, … are worth, such as 1,5,20 (default 2^grade - 1)."),
+    ] = None
+    skip_bad_sessions: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad-sessions", rich_help_panel="Reading",
+            help="Leave out sessions with problems, and say how many of what.",
+        ),
+    ] = False  # fmt: skip
     table: TableName = None
     first_position: FirstPosition = 1
     memory_limit: MemoryLimit = None
@@ -86,6 +115,8 @@ class LogInput:
 
     def options(self) -> LogOptions:
         """The options of `unskew.read_log`."""
+        from unskew.cli.events import gains_of, grades_of
+        from unskew.log.feature_list import feature_list
         from unskew.log.read import LogOptions
         from unskew.log.schema import Columns
 
@@ -100,6 +131,11 @@ class LogInput:
             memory_limit=self.memory_limit,
             threads=self.threads,
             progress=not self.quiet,
+            events=self.events,
+            grades=grades_of(self.grade),
+            gains=gains_of(self.gains),
+            feature_names=feature_list(self.feature_names),
+            skip_bad_sessions=self.skip_bad_sessions,
         )
 
     def impressions(
@@ -115,13 +151,16 @@ class LogInput:
 
         options = self.options()
         if is_saved(log):
-            self._refuse_others(strict, {"threads", "quiet"}, f"{log} is compact already")
+            acting = {"threads", "quiet", "gains"}
+            self._refuse_others(strict, acting, f"{log} is compact already")
             data = load(log)
+            if options.gains is not None:
+                data = data.with_gains(options.gains)
             if wanted is not None:
                 wanted.unknown(data.features.names, log)
             return data
         if self.features is None:
-            roles = {*options.columns.used, *OPTIONAL}
+            roles = {*options.columns.used, *OPTIONAL, *(options.grades or ())}
             narrowed = self._narrowed(wanted, log, self.table, roles)
         else:
             narrowed = self._narrowed(wanted, self.features, None, {self.query, self.doc})
@@ -131,6 +170,8 @@ class LogInput:
             more = len(found.problems) - 1
             hint = f" ({more} more kinds of problems: unskew inspect lists them)" if more else ""
             raise DataError(found.problems[0].message + hint)
+        for note in found.notes:
+            say(f"{found.source}: {note}")
         return found.impressions
 
     def _narrowed(
@@ -139,10 +180,17 @@ class LogInput:
         """The columns of a table that are ignored and those that are categories."""
         ignore, categorical = self.ignore or [], self.categorical or []
         if wanted is not None:
-            present = [name for name in _columns(source, table) if name not in roles]
+            present = [name for name in self._columns(source, table) if name not in roles]
             ignore = [*ignore, *wanted.unknown(present, source, ignore)]
             categorical = [*categorical, *wanted.categorical(present)]
         return {"ignore": ignore, "categorical": categorical}
+
+    def _columns(self, source: str, table: str | None) -> list[str]:
+        """The columns of the log, or of another table."""
+        from unskew.log.opening import log_columns
+
+        events = self.options() if self.events is not None and source != self.features else None
+        return _columns(source, table) if events is None else log_columns(source, events)
 
     def _refuse_others(self, strict: bool, acting: set[str], reason: str) -> None:
         for field in fields(self):
@@ -183,6 +231,11 @@ class DataInput(LogInput):
         columns = [] if is_letor(path) or is_saved(path) else _columns(path, self.table)
         if is_letor(path) or (self.relevance in columns and self.click not in columns):
             return self.labels(path, strict=False)
+        if self.events is not None and not is_saved(path):
+            raise UsageError(
+                f"--events belongs to LOG, and {path} has events of its own: compact it first (unskew "
+                "compact), and give the folder"
+            )
         return self.impressions(path, strict=False)
 
 

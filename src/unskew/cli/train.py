@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unskew.cli.console import show
+from unskew.cli.console import errors, names_shown, say, show
 from unskew.cli.reading import DataInput, Log, context_of
 from unskew.cli.writing import check_folder
 from unskew.errors import UsageError
@@ -128,6 +128,7 @@ def run(
         trained_on = "relevance labels"
     else:
         data = reading.impressions(log, strict=validation is None)
+        _show_features(data)
         if shuffled is not None:
             made.set_params(debias=_randomization(data, shuffled, given))
         made.fit(data, **options)
@@ -142,6 +143,15 @@ def _randomization(data: Impressions, shuffled: str, given: dict[str, Any]) -> A
 
     context = context_of(data, shuffled, "--shuffled")
     return Randomization(context=context, n_positions=given.get("n_positions"))
+
+
+def _show_features(data: Impressions) -> None:
+    """What will be a feature, and which of them should perhaps be none."""
+    from unskew.log.leaks import find_leaks
+
+    say(f"features ({data.features.n_features}): {names_shown(data.features.names)}")
+    for leak in find_leaks(data):
+        show(("leak? ", "bold yellow"), leak.message, to=errors)
 
 
 def _described(data: Impressions) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,21 @@ if TYPE_CHECKING:
     from unskew.log.read import LogOptions
 
 
+class Attached(NamedTuple):
+    """A log with the features of a table, what does not fit, and columns that number its rows.
+
+    ``bad`` marks documents that have no features, or an infinite one.
+    """
+
+    impressions: Impressions
+    problems: list[Problem]
+    numbering: tuple[str, ...]
+    bad: npt.NDArray[np.bool_]
+
+
 def attach_features(
     data: Impressions, source: Any, columns: Columns, options: LogOptions
-) -> tuple[Impressions, list[Problem]]:
+) -> Attached:
     """Give every document its row of the features table; report what does not fit."""
     with connect(memory_limit=options.memory_limit, threads=options.threads) as connection:
         table = open_table(
@@ -37,12 +49,14 @@ def attach_features(
         chosen = choose_features(
             table,
             taken=[columns.query, columns.doc],
+            names=options.feature_names,
             categorical=options.categorical,
             ignore=[name for name in options.ignore if name in table.columns],
         )
         join = _Join(data, table, chosen)
         join.run(columns, progress=options.progress)
-        return join.result(), join.problems(columns)
+        bad = ~join.filled | np.isinf(join.values).any(axis=1)
+        return Attached(join.result(), join.problems(columns), chosen.index, bad)
 
 
 class _Join:

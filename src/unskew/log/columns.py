@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,8 @@ _FLOATS = {"FLOAT", "DOUBLE"}
 _NUMBERS = _INTEGERS | _FLOATS | {"UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM"}
 
 
-def _is_number(kind: str) -> bool:
+def is_number_type(kind: str) -> bool:
+    """Whether a DuckDB type holds numbers."""
     return kind in _NUMBERS or kind.startswith("DECIMAL")
 
 
@@ -32,7 +34,7 @@ def require_columns(table: SourceTable, roles: Mapping[str, str]) -> None:
             raise missing_column(name, table.columns, table.name, option=role)
 
 
-def _key_sql(table: SourceTable, column: str) -> str:
+def key_sql(table: SourceTable, column: str) -> str:
     """A key as an integer or a text: two keys are equal exactly if they are written the same."""
     kind, name = table.columns[column], quoted(column)
     if kind == "BOOLEAN":
@@ -54,7 +56,7 @@ def _number_sql(table: SourceTable, column: str) -> str:
         return f"CAST({name} AS TINYINT)"
     if kind in _INTEGERS:
         return name
-    if _is_number(kind):
+    if is_number_type(kind):
         return f"CAST({name} AS DOUBLE)"
     return (
         f"CASE WHEN {name} IS NULL THEN NULL ELSE coalesce(TRY_CAST({name} AS DOUBLE), 'nan') END"
@@ -63,11 +65,15 @@ def _number_sql(table: SourceTable, column: str) -> str:
 
 @dataclass(frozen=True)
 class FeatureColumns:
-    """Which columns are features, which of them are categorical, and the matrix's type."""
+    """Which columns are features, which of them are categorical, and the matrix's type.
+
+    ``index`` are columns that were left out because they number the rows of a data frame.
+    """
 
     names: tuple[str, ...] = ()
     categorical: frozenset[str] = frozenset()
     dtype: npt.DTypeLike = np.float64
+    index: tuple[str, ...] = ()
 
     def sql(self) -> list[str]:
         """The columns as ``f0``, ``f1``, …: categories as text, numbers in the matrix's type."""
@@ -108,7 +114,7 @@ def select_sql(
 ) -> list[str]:
     """What to select: keys and numbers by role (those that have a column), then the features."""
     return [
-        *(f"{_key_sql(table, name)} AS {role}" for role, name in keys.items() if name),
+        *(f"{key_sql(table, name)} AS {role}" for role, name in keys.items() if name),
         *(f"{_number_sql(table, name)} AS {role}" for role, name in numbers.items() if name),
         *features.sql(),
     ]
@@ -131,21 +137,28 @@ def choose_features(
                 raise UsageError(
                     f"{table.name}: column {name!r} has a role in the log and cannot be one of {option}"
                 )
+    index = tuple(n for n in table.columns if _is_index(n) and n not in taken and n not in ignore)
     chosen = tuple(
         name
         for name in (table.columns if names is None else names)
-        if name not in taken and name not in ignore
+        if name not in taken and name not in ignore and (names is not None or name not in index)
     )
     declared = frozenset(categorical) | table.categorical
     categories = frozenset(
         name for name in chosen if name in declared or table.columns[name].startswith("ENUM")
     )
     for name in chosen:
-        if name not in categories and not _is_number(table.columns[name]):
+        if name not in categories and not is_number_type(table.columns[name]):
             raise _not_a_number(table, name)
     small = _SMALL_INTEGERS | {"FLOAT"}
     single = not categories and all(table.columns[name] in small for name in chosen)
-    return FeatureColumns(chosen, categories, np.float32 if single and chosen else np.float64)
+    dtype = np.float32 if single and chosen else np.float64
+    return FeatureColumns(chosen, categories, dtype, index if names is None else ())
+
+
+def _is_index(name: str) -> bool:
+    """Whether a column is the index that pandas wrote beside a data frame."""
+    return re.fullmatch(r"__index_level_\d+__|Unnamed: \d+(_level_\d+)?|", name) is not None
 
 
 def _not_a_number(table: SourceTable, name: str) -> DataError:

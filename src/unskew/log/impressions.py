@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from unskew.array_types import Int32Array, IntArray
 from unskew.errors import UsageError
 from unskew.log.features import Features
+from unskew.log.grades import check_gains
 
 if TYPE_CHECKING:
     from unskew.charts import LineChart
@@ -117,7 +118,8 @@ class Impressions:
     """A click log, losslessly compressed into documents, pages and patterns.
 
     `unskew.read_log` and `Impressions.from_arrays` make one; every ranker and every bias estimator
-    takes one. Its order is canonical: the same sessions in any order give equal Impressions.
+    takes one. Its order is canonical: the same sessions in any order give equal Impressions. ``gains``
+    say what each grade from 1 on is worth; None is ``2 ** grade - 1``.
     """
 
     queries: npt.NDArray[Any]
@@ -125,6 +127,7 @@ class Impressions:
     documents: Documents
     pages: Pages
     patterns: Patterns
+    gains: tuple[float, ...] | None = None
 
     @classmethod
     def from_arrays(
@@ -140,6 +143,7 @@ class Impressions:
         context: Any = None,
         feature_names: Sequence[str] | None = None,
         categorical: Sequence[str] = (),
+        gains: Sequence[float] | None = None,
     ) -> Impressions:
         """Impressions of plain arrays or data frame columns, one entry per result shown.
 
@@ -153,9 +157,18 @@ class Impressions:
             "click": click, "session": session, "query": query, "position": position,
             "doc": doc, "weight": weight, "context": context,
         }  # fmt: skip
-        return impressions_from_arrays(
+        found = impressions_from_arrays(
             X, columns, feature_names=feature_names, categorical=categorical
         )
+        return found.with_gains(gains)
+
+    def with_gains(self, gains: Sequence[float] | None) -> Impressions:
+        """The same log in which a click of grade 1, 2, … is worth these gains, ascending.
+
+        None is the default, ``2 ** grade - 1``.
+        """
+        highest = int(self.patterns.grade.max(initial=0))
+        return replace(self, gains=check_gains(gains, highest))
 
     def save(self, path: str | os.PathLike[str], *, parts: int | None = None) -> None:
         """Save as a folder of Parquet files, atomically; `unskew.load` reads it back.
@@ -271,6 +284,7 @@ class Impressions:
         """Whether both hold the same sessions over the same documents and features."""
         return (
             self.features.names == other.features.names
+            and self.gains == other.gains
             and dict(self.features.categories) == dict(other.features.categories)
             and np.array_equal(self.features.values, other.features.values, equal_nan=True)
             and all(
@@ -307,7 +321,7 @@ class Impressions:
             slot=patterns.slot[clicks],
             grade=patterns.grade[clicks],
         )
-        return Impressions(self.queries, self.contexts, self.documents, self.pages, kept)
+        return replace(self, patterns=kept)
 
 
 def ragged_entries(offsets: IntArray, items: npt.NDArray[np.integer]) -> tuple[IntArray, IntArray]:

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from unskew.log.counts import count_statistics, sums
 from unskew.log.impressions import Impressions
+from unskew.log.leaks import find_leaks
+from unskew.log.over_time import Period, changes
 from unskew.log.read import LogOptions, LogReading, read_with_problems
 from unskew.log.sources import TableLike
 
@@ -27,6 +29,18 @@ class PositionClicks:
 
 
 @dataclass(frozen=True)
+class ContextClicks:
+    """Clicks in one context: its sessions, and the CTR of all places and of the first."""
+
+    context: Any
+    sessions: int
+    rows: int
+    clicks: int
+    ctr: float
+    first_ctr: float | None
+
+
+@dataclass(frozen=True)
 class FoundProblem:
     """A kind of problem by name, how often it occurs, and the sentence that explains it."""
 
@@ -36,11 +50,19 @@ class FoundProblem:
 
 
 @dataclass(frozen=True)
+class FoundLeak:
+    """A feature that should perhaps be none, by name, and the sentence that says why."""
+
+    column: str
+    message: str
+
+
+@dataclass(frozen=True)
 class Inspection:
     """What a log holds.
 
     Problems make a log unfit for training; oddities are legal and handled. Sessions with problems are
-    counted in ``left_out`` and nowhere else.
+    counted in ``left_out`` and nowhere else. Leaks are features that know the outcome or the position.
     """
 
     source: str
@@ -60,11 +82,16 @@ class Inspection:
     documents_without_features: int = 0
     documents_at_several_positions: int = 0
     features: int = 0
+    feature_names: list[str] = field(default_factory=list)
     categorical_features: int = 0
     contexts: list[Any] = field(default_factory=list)
     highest_grade: int = 0
     oddities: dict[str, int] = field(default_factory=dict)
     positions: list[PositionClicks] = field(default_factory=list)
+    by_context: list[ContextClicks] = field(default_factory=list)
+    over_time: list[Period] = field(default_factory=list)
+    leaks: list[FoundLeak] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain lists and dictionaries, ready for JSON."""
@@ -73,7 +100,7 @@ class Inspection:
 
 def inspect_log(source: TableLike, options: LogOptions) -> Inspection:
     """Read a log to its end and say what it holds and what is wrong with it."""
-    return _inspection(read_with_problems(source, options))
+    return _inspection(read_with_problems(source, replace(options, over_time=True)))
 
 
 def inspect_impressions(data: Impressions, source: str) -> Inspection:
@@ -87,13 +114,29 @@ def _inspection(found: LogReading) -> Inspection:
         for problem in found.problems
     ]
     data = found.impressions
+    notes = [*found.notes, *changes(found.periods)]
+    if data is not None and data.n_clicks:
+        notes += _notes(data)
     return Inspection(
         source=found.source,
         rows=found.n_rows,
         left_out=found.n_left_out,
         problems=problems,
+        over_time=list(found.periods),
+        notes=notes,
         **({} if data is None else _contents(data)),
     )
+
+
+def _notes(data: Impressions) -> list[str]:
+    """What is legal and changes what can be learned from a log."""
+    without = int(data.patterns.count[np.diff(data.patterns.offsets) == 0].sum())
+    if without:
+        return []
+    return [
+        "every session has a click: sessions without one were probably left out of the log. Pairwise "
+        "methods do not mind; click models, CTRs and A/B measures take a click for likelier than it is"
+    ]
 
 
 def _contents(data: Impressions) -> dict[str, Any]:
@@ -115,11 +158,14 @@ def _contents(data: Impressions) -> dict[str, Any]:
         "documents_without_features": 0 if missing is None else int(missing.sum()),
         "documents_at_several_positions": _moving_documents(data),
         "features": data.features.n_features,
+        "feature_names": list(data.features.names),
         "categorical_features": len(data.features.categories),
         "contexts": data.contexts.tolist(),
         "highest_grade": int(patterns.grade.max()) if len(patterns.grade) else 0,
         "oddities": _oddities(data),
         "positions": clicks_by_position(data),
+        "by_context": clicks_by_context(data),
+        "leaks": [FoundLeak(leak.column, leak.message) for leak in find_leaks(data)],
     }
 
 
@@ -163,6 +209,20 @@ def clicks_by_position(data: Impressions) -> list[PositionClicks]:
             position[seen], impressions[seen], clicks[seen], low, high, strict=True
         )
     ]
+
+
+def clicks_by_context(data: Impressions) -> list[ContextClicks]:
+    """Sessions and CTR of every context, those with most sessions first; none without contexts."""
+    if not len(data.contexts):
+        return []
+    found = []
+    for context in data.contexts.tolist():
+        part = data.in_context(context)
+        by_position = clicks_by_position(part)
+        rows, clicks = part.n_rows, part.n_clicks
+        first = next((at.ctr for at in by_position if at.position == 1), None)
+        found.append(ContextClicks(context, part.n_sessions, rows, clicks, clicks / rows, first))
+    return sorted(found, key=lambda one: -one.sessions)
 
 
 def wilson_interval(

@@ -34,9 +34,18 @@ def merge(pieces: Sequence[Impressions]) -> Impressions:
     contexts, context_of = _union([piece.contexts for piece in present], "context")
     documents, document_of = _documents(present, queries, query_of, features)
     pages, page_of = _pages(present, query_of, document_of, len(queries))
-    return Impressions(
-        queries, contexts, documents, pages, _patterns(present, page_of, context_of, len(pages))
-    )
+    patterns = _patterns(present, page_of, context_of, len(pages))
+    return Impressions(queries, contexts, documents, pages, patterns, _same_gains(present))
+
+
+def _same_gains(pieces: Sequence[Impressions]) -> tuple[float, ...] | None:
+    """The gains of all pieces."""
+    gains = {piece.gains for piece in pieces}
+    if len(gains) > 1:
+        raise DataError(
+            f"the parts have different gains, {' and '.join(map(str, gains))}: read them with the same"
+        )
+    return gains.pop()
 
 
 def recoded(features: Features, categories: dict[str, tuple[str, ...]]) -> Features:
@@ -258,6 +267,7 @@ def take_queries(data: Impressions, queries: npt.NDArray[np.integer]) -> Impress
             page_place[patterns.page], patterns.context, patterns.weight, patterns.count,
             patterns.offsets, patterns.slot, patterns.grade,
         ),
+        data.gains,
     )  # fmt: skip
 
 

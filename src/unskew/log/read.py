@@ -7,8 +7,9 @@ them, `inspection.py` lists them all.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,16 @@ import pyarrow as pa
 from unskew.errors import DataError, UsageError
 from unskew.log.attach import attach_features
 from unskew.log.columns import FeatureColumns, choose_features, require_columns, select_sql
+from unskew.log.feature_list import feature_list
 from unskew.log.impressions import Impressions
 from unskew.log.keys import KeyCoder
 from unskew.log.labelled import LabelledData
 from unskew.log.letor import is_letor, read_letor
+from unskew.log.opening import open_log
+from unskew.log.over_time import Period, over_time
 from unskew.log.schema import Columns, Kind, Problem, resolve_columns
 from unskew.log.sessions import read_sessions
+from unskew.log.skipping import SESSION_KINDS, skipped_note, without_documents
 from unskew.log.sources import SourceTable, TableLike, connect, open_table
 
 
@@ -41,6 +46,12 @@ class LogOptions:
     threads: int | None = None
     temp_directory: str | None = None
     progress: bool = False
+    events: Any = None
+    grades: Mapping[Any, Any] | None = None
+    gains: Sequence[float] | None = None
+    feature_names: Sequence[str] | None = None
+    skip_bad_sessions: bool = False
+    over_time: bool = False
 
     def __post_init__(self) -> None:
         if self.first_position not in (0, 1):
@@ -48,6 +59,8 @@ class LogOptions:
         for option in ("categorical", "ignore"):
             if isinstance(getattr(self, option), str):
                 raise UsageError(f"{option} must be a list of columns, got a single text")
+        if self.feature_names is not None and self.feature_columns is not None:
+            raise UsageError("features names columns already: leave feature_names out")
 
     @property
     def feature_columns(self) -> list[str] | None:
@@ -63,7 +76,8 @@ class LogReading:
     """A log read to its end: what it holds and what is wrong with it.
 
     ``impressions`` has the sessions without problems, and is None if there is none. Sessions with
-    problems are counted in ``n_left_out``.
+    problems are counted in ``n_left_out``; with ``skip_bad_sessions`` their problems are told in the
+    ``notes``, beside whatever else is worth knowing. ``periods`` is how the log changed over time.
     """
 
     source: str
@@ -72,6 +86,8 @@ class LogReading:
     n_left_out: int
     problems: tuple[Problem, ...]
     impressions: Impressions | None
+    notes: tuple[str, ...] = ()
+    periods: tuple[Period, ...] = ()
 
 
 def read_log(
@@ -90,6 +106,11 @@ def read_log(
     ignore: Sequence[str] = (),
     table: str | None = None,
     first_position: int = 1,
+    events: TableLike | None = None,
+    grades: Mapping[Any, int | None] | None = None,
+    gains: Sequence[float] | None = None,
+    feature_names: str | os.PathLike[str] | Sequence[str] | None = None,
+    skip_bad_sessions: bool = False,
     memory_limit: str | None = None,
     threads: int | None = None,
     temp_directory: str | None = None,
@@ -119,6 +140,20 @@ def read_log(
         The table within a DuckDB database file.
     first_position
         0 if the first place is written as position 0.
+    events
+        A second table with what was clicked, joined by session and doc (or position); or the events of
+        User Behavior Insights, where ``source`` has the queries.
+    grades
+        What types of events are worth: ``{"click": 1, "cart": 2, "hover": None}``, None for those that
+        do not count. The types stand in a column of ``events``, in the click column, or are columns of
+        0 and 1 themselves.
+    gains
+        What the grades 1, 2, … are worth in training, ascending; by default ``2 ** grade - 1``.
+    feature_names
+        The only features to use, in this order: a list, a text file with one name a line, or the
+        folder of a saved model.
+    skip_bad_sessions
+        Leave out sessions with problems, and say how many of what in a warning.
     memory_limit, threads, temp_directory
         Limits for DuckDB, such as ``"1GB"``; what does not fit is spilled to the temporary folder.
     progress
@@ -134,27 +169,27 @@ def read_log(
     columns = Columns(session, query, doc, position, click, weight, context, time)
     options = LogOptions(
         columns, features, categorical, ignore, table, first_position, memory_limit, threads,
-        temp_directory, progress,
+        temp_directory, progress, events, grades, gains, feature_list(feature_names),
+        skip_bad_sessions,
     )  # fmt: skip
     reading = read_with_problems(source, options)
     if reading.problems or reading.impressions is None:
         raise DataError(reading.problems[0].message)
+    for note in reading.notes:
+        warnings.warn(f"{reading.source}: {note}", stacklevel=2)
     return reading.impressions
 
 
 def read_with_problems(source: TableLike, options: LogOptions) -> LogReading:
     """Read a log to its end, counting every kind of problem instead of stopping at the first."""
-    columns = options.columns
-    keys = [columns.session, columns.query, columns.doc, columns.context or "context"]
     with connect(
         memory_limit=options.memory_limit,
         threads=options.threads,
         temp_directory=options.temp_directory,
     ) as connection:
-        table = open_table(
-            source, connection, what="the log", table=options.table, text_columns=keys
-        )
-        columns = resolve_columns(columns, table.columns, table.name)
+        opened = open_log(source, options, connection)
+        table, notes = opened.table, opened.notes
+        columns = resolve_columns(options.columns, table.columns, table.name)
         features = _features_within(table, columns, options)
         coder, _ = read_sessions(
             table,
@@ -172,33 +207,64 @@ def read_with_problems(source: TableLike, options: LogOptions) -> LogReading:
             problems = [Problem(Kind.EMPTY, 1, None, table.name)]
         valid = compactor.n_sessions - compactor.n_left_out
         impressions = coder.impressions() if valid else None
+        periods = over_time(table, columns) if options.over_time and coder.n_rows else ()
+    index, bad = features.index, None
     if impressions is not None:
+        bad = np.isinf(impressions.features.values).any(axis=1)
         if options.features is not None and options.feature_columns is None:
-            impressions, found = attach_features(impressions, options.features, columns, options)
-            problems += found
-        if not impressions.n_clicks:
+            attached = attach_features(impressions, options.features, columns, options)
+            impressions, index, bad = attached.impressions, attached.numbering, attached.bad
+            problems += attached.problems
+        if impressions.n_clicks:
+            impressions = impressions.with_gains(options.gains)
+        else:
             problems.append(Problem(Kind.NO_CLICK, 1, columns.click, table.name))
-    return LogReading(
+    if index:
+        notes += (f"no features, because they number rows: {', '.join(map(repr, index))}",)
+    reading = LogReading(
         source=table.name,
         n_rows=coder.n_rows,
         n_sessions=compactor.n_sessions,
         n_left_out=compactor.n_left_out,
         problems=tuple(sorted(problems, key=lambda problem: problem.kind)),
         impressions=impressions,
+        notes=notes,
+        periods=periods,
+    )
+    return _skipped(reading, bad) if options.skip_bad_sessions else reading
+
+
+def _skipped(reading: LogReading, bad: npt.NDArray[np.bool_] | None) -> LogReading:
+    """The reading without its bad sessions: what was wrong with them becomes a note.
+
+    ``bad`` marks documents that no session may show. What cannot be mended by leaving sessions out
+    stays a problem.
+    """
+    data, left_out = reading.impressions, reading.n_left_out
+    if data is not None and bad is not None and bad.any():
+        data, more = without_documents(data, bad)
+        left_out += more
+    mended = [problem for problem in reading.problems if problem.kind in SESSION_KINDS]
+    if not mended or left_out == reading.n_sessions:
+        return reading
+    note = skipped_note(mended, left_out, reading.n_sessions)
+    stays = tuple(problem for problem in reading.problems if problem.kind not in SESSION_KINDS)
+    return replace(
+        reading, impressions=data, n_left_out=left_out, problems=stays, notes=(*reading.notes, note)
     )
 
 
 def _features_within(table: SourceTable, columns: Columns, options: LogOptions) -> FeatureColumns:
     """The features within the log itself; none where they come from a table of their own."""
-    names = options.feature_columns
-    if options.features is not None and names is None:
+    own = options.feature_columns
+    if options.features is not None and own is None:
         return FeatureColumns()
     return choose_features(
         table,
         taken=columns.used,
-        names=names,
+        names=options.feature_names if own is None else own,
         categorical=options.categorical,
-        ignore=options.ignore,
+        ignore=[name for name in options.ignore if name not in (options.grades or ())],
     )
 
 

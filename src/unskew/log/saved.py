@@ -56,6 +56,7 @@ def save_impressions(data: Impressions, path: str | os.PathLike[str]) -> None:
             "feature_dtype": str(data.features.values.dtype),
             "categories": {name: list(values) for name, values in data.features.categories.items()},
             "contexts": data.contexts.tolist(),
+            "gains": None if data.gains is None else list(data.gains),
         },
         files={name: writer(table) for name, table in tables.items()},
     )
@@ -93,7 +94,8 @@ def _loaded(stored: StoredFolder, with_features: bool) -> Impressions:
     patterns = _patterns(tables["patterns.parquet"], pages, contexts)
     if not len(contexts):
         contexts = np.empty(0, dtype=np.int64)
-    return Impressions(queries, contexts, documents, pages, patterns)
+    data = Impressions(queries, contexts, documents, pages, patterns)
+    return data.with_gains(stored.meta.get("gains"))  # earlier versions wrote none
 
 
 def _check_counts(data: Impressions, meta: Mapping[str, Any]) -> None:

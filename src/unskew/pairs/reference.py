@@ -183,7 +183,9 @@ def _bias(session: ClickedPage, i: int, j: int, t_plus: FloatArray, t_minus: Flo
     return bias_at(t_plus, session.position[i]) * bias_at(t_minus, session.position[j])
 
 
-def reference_pairs(sessions: Iterable[Session]) -> dict[tuple[int, int, int], float]:
+def reference_pairs(
+    sessions: Iterable[Session], gains: tuple[float, ...] | None = None
+) -> dict[tuple[int, int, int], float]:
     """W[page, i, j], summed over sessions in which slot i has a higher grade than slot j."""
     total: dict[tuple[int, int, int], float] = defaultdict(float)
     for session in sessions:
@@ -191,11 +193,11 @@ def reference_pairs(sessions: Iterable[Session]) -> dict[tuple[int, int, int], f
         grade = np.array([grade_at.get(position, 0) for position in session.position])
         best = np.sort(grade)[::-1]
         # IDCG: the gains of this session in their best order, discounted by rank.
-        ideal = float((gain(best) * discount(np.arange(1, len(best) + 1))).sum())
+        ideal = float((gain(best, gains) * discount(np.arange(1, len(best) + 1))).sum())
         for i in range(len(grade)):
             for j in range(len(grade)):
                 if grade[i] > grade[j]:
-                    difference = float(gain(grade[i]) - gain(grade[j]))
+                    difference = float(gain(grade[i], gains) - gain(grade[j], gains))
                     total[session.page, i, j] += session.weight * difference / ideal
     return dict(total)
 

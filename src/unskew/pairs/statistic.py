@@ -2,10 +2,10 @@
 
 Over the patterns of a page in which the result at slot i has a higher grade than the one at slot j,
 
-    W[page, i, j] = sum of  mass * (gain_i - gain_j) / IDCG(pattern),     gain = 2 ** grade - 1
+    W[page, i, j] = sum of  mass * (gain_i - gain_j) / IDCG(pattern)
 
-where mass is sessions times weight and IDCG(pattern) the DCG of the pattern's grades in their best
-order.
+where mass is sessions times weight, gain what the grade is worth (``2 ** grade - 1`` unless the log
+says otherwise) and IDCG(pattern) the DCG of the pattern's grades in their best order.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from numba import njit, prange
 
 from unskew.array_types import FloatArray, Int32Array, IntArray
+from unskew.log.grades import gain
 from unskew.log.impressions import Impressions
 
 
@@ -42,7 +43,7 @@ class _ClickedPages(NamedTuple):
     """Pages and their patterns as the kernels take them.
 
     ``entries``, ``patterns`` and ``clicks`` are offsets: of a page into its slots and its patterns,
-    of a pattern into its clicks.
+    of a pattern into its clicks. ``gain`` is what each grade is worth.
     """
 
     entries: IntArray
@@ -51,10 +52,11 @@ class _ClickedPages(NamedTuple):
     clicks: IntArray
     slot: Int32Array
     grade: npt.NDArray[np.uint8]
+    gain: FloatArray
 
 
 @njit(cache=True, nogil=True)
-def _ideal_dcg(grade, start, end):  # type: ignore[no-untyped-def]
+def _ideal_dcg(grade, gain, start, end):  # type: ignore[no-untyped-def]
     """DCG of the clicked grades in descending order; unclicked results have no gain."""
     total = 0.0
     rank = 0
@@ -66,7 +68,7 @@ def _ideal_dcg(grade, start, end):  # type: ignore[no-untyped-def]
         for c in range(start, end):
             if grade[c] == value:
                 rank += 1
-                total += (2.0**value - 1.0) / np.log2(1.0 + rank)
+                total += gain[value] / np.log2(1.0 + rank)
     return total
 
 
@@ -85,22 +87,22 @@ def _clicked_rows(page, log, row_of):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _page_weights(page, log, row_of, dense):  # type: ignore[no-untyped-def]
     """Add W of one page to ``dense[row_of[i], j]``."""
-    slot, grade = log.slot, log.grade
+    slot, grade, gain = log.slot, log.grade, log.gain
     grades = np.zeros(len(row_of), np.int64)
     for m in range(log.patterns[page], log.patterns[page + 1]):
         start, end = log.clicks[m], log.clicks[m + 1]
         if start == end:
             continue
-        scale = log.mass[m] / _ideal_dcg(grade, start, end)
+        scale = log.mass[m] / _ideal_dcg(grade, gain, start, end)
         for c in range(start, end):
             grades[slot[c]] = grade[c]
         for c in range(start, end):
             i = slot[c]
             row = row_of[i]
-            gain_i = 2.0 ** grades[i] - 1.0
+            gain_i = gain[grades[i]]
             for j in range(len(grades)):
                 if grades[j] < grades[i]:
-                    dense[row, j] += scale * (gain_i - (2.0 ** grades[j] - 1.0))
+                    dense[row, j] += scale * (gain_i - gain[grades[j]])
         for c in range(start, end):
             grades[slot[c]] = 0
 
@@ -140,6 +142,7 @@ def pair_statistics(data: Impressions) -> Pairs:
     starts = np.searchsorted(patterns.page, np.arange(len(pages) + 1))
     arrays: tuple[npt.NDArray[Any], ...] = (
         pages.offsets, starts, patterns.mass, patterns.offsets, patterns.slot, patterns.grade,
+        gain(np.arange(int(patterns.grade.max(initial=0)) + 1), data.gains),
     )  # fmt: skip
     log = _ClickedPages(*map(_read_only, arrays))
     sizes = np.zeros(len(pages), dtype=np.int64)

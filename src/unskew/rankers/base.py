@@ -24,6 +24,7 @@ from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
+from unskew.log.log_summary import LogSummary
 from unskew.log.sources.frames import is_frame
 from unskew.pairs.objective import threads
 from unskew.pairs.statistic import Pairs
@@ -87,6 +88,8 @@ class Ranker(BaseEstimator, ABC):
         rounds by the bias of the last one trained.
     best_round_
         The round that early stopping kept, counted from 1, or None.
+    training_log_
+        What `unskew inspect --against` needs of the log, or None for a model of labels.
 
     """
 
@@ -110,6 +113,7 @@ class Ranker(BaseEstimator, ABC):
     best_round_: int | None = field(init=False)
     feature_names_: tuple[str, ...] = field(init=False)
     categories_: dict[str, tuple[str, ...]] = field(init=False)
+    training_log_: LogSummary | None = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,7 +160,9 @@ class Ranker(BaseEstimator, ABC):
             context=context,
         )  # fmt: skip
         n_positions = min(self.n_positions or data.max_position, data.max_position)
-        return self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
+        self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
+        self.training_log_ = LogSummary.of(data)
+        return self
 
     def fit_labels(
         self,
@@ -270,6 +276,7 @@ class Ranker(BaseEstimator, ABC):
         """Take the model of the best or last round; None if no round was complete."""
 
     def _keep_biases(self, training: Training, rounds: Rounds, before: Self | None) -> None:
+        self.training_log_ = None  # a log is remembered by `fit`, labels are not
         n_positions = len(training.bias)
         earlier = () if before is None else before.bias_history_
         biases = [bias.resized(n_positions) for bias in earlier] + rounds.biases[: rounds.kept]

@@ -2,6 +2,7 @@
 
 unskew.json         the kind of ranker, its settings, its bias, its features, the best round
 bias_history.json   both curves and the validation measure of every round
+log.json            what the log was like that it learned from, to compare a later one with
 and the files of the model, which each ranker names and writes itself
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import StoreError, UsageError
+from unskew.log.log_summary import LogSummary
 from unskew.position_bias import PositionBias
 from unskew.rankers.bias_history import BiasHistory
 from unskew.rankers.settings import check_settings
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 # 1: as saved by 0.1.0, where each ranker had a format of its own; 2: one for all.
 _VERSION = 2
 _HISTORY = "bias_history.json"
+_LOG = "log.json"
 
 
 def save(ranker: Ranker, path: str | os.PathLike[str]) -> None:
@@ -47,6 +50,9 @@ def save(ranker: Ranker, path: str | os.PathLike[str]) -> None:
         "validation": ranker.validation_history_,
     }
     files = {**ranker._model_files(), _HISTORY: lambda file: write_json(file, history)}
+    log = getattr(ranker, "training_log_", None)
+    if log is not None:
+        files[_LOG] = lambda file: write_json(file, log.to_dict())
     write_folder(
         path, kind=entry.name, old_kinds=entry.old_kinds, version=_VERSION, meta=_described(ranker),
         files=files,
@@ -84,6 +90,9 @@ def _restored(kind: Any, stored: StoredFolder) -> Ranker:
     history = read_json(stored.files[_HISTORY])
     ranker.bias_history_ = _history(history, len(bias))
     ranker.validation_history_ = numbers(history.get("validation", []), "validation").tolist()
+    # Models of labels have none, and earlier versions wrote none.
+    log = stored.files.get(_LOG)
+    ranker.training_log_ = None if log is None else LogSummary.from_dict(read_json(log))
     ranker._restore(stored.files)
     ranker.position_bias_ = bias
     return ranker

@@ -17,6 +17,7 @@ from unskew.log.sources.csv_text import CSV
 from unskew.log.sources.database import DATABASE
 from unskew.log.sources.files import files_of_one_kind
 from unskew.log.sources.frames import FRAMES
+from unskew.log.sources.json_lines import JSON
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.parquet import PARQUET
 from unskew.log.sources.relation import RELATION
@@ -28,7 +29,7 @@ __all__ = ["KINDS", "SourceTable", "TableLike", "connect", "literal", "open_tabl
 TableLike = Any
 
 # Objects are offered to the kinds in this order: a relation and a stream also look like frames.
-KINDS: tuple[SourceKind, ...] = (PARQUET, CSV, DATABASE, RELATION, STREAM, FRAMES)
+KINDS: tuple[SourceKind, ...] = (PARQUET, CSV, JSON, DATABASE, RELATION, STREAM, FRAMES)
 
 
 def open_table(

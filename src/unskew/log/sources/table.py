@@ -81,6 +81,8 @@ class SourceTable:
         Whether keys were read from text without types.
     files
         The files behind it and, where known, how many rows each has.
+    view
+        What is scanned, as SQL: the table itself, or something made from it.
 
     """
 
@@ -91,10 +93,11 @@ class SourceTable:
     from_text: bool = False
     n_rows: int | None = None
     files: tuple[tuple[str, int], ...] = ()
+    view: str = VIEW
 
     def scan(self, select: str, tail: str = "") -> Iterator[pa.RecordBatch]:
         """Rows in the order of the source; errors of the engine are told in terms of the file."""
-        return self._run(f"SELECT {select} FROM {VIEW} {tail}")
+        return self._run(f"SELECT {select} FROM {self.view} {tail}")
 
     def _run(self, sql: str) -> Iterator[pa.RecordBatch]:
         with engine_errors(self.name):
@@ -112,7 +115,7 @@ class SourceTable:
         selected = ", ".join(quoted(column) for column in columns)
         for batch in self._run(
             f"SELECT unskew_row, {selected} FROM (SELECT *, row_number() OVER () - 1 AS unskew_row "
-            f"FROM {VIEW}) WHERE {condition} ORDER BY unskew_row LIMIT 1"
+            f"FROM {self.view}) WHERE {condition} ORDER BY unskew_row LIMIT 1"
         ):
             for found in batch.to_pylist():
                 return Row(found.pop("unskew_row"), found)

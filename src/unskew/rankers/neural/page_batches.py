@@ -24,7 +24,7 @@ def clicked_gain(data: Impressions) -> FloatArray:
     pages, patterns = data.pages, data.patterns
     clicks = np.diff(patterns.offsets)
     entry = np.repeat(pages.offsets[patterns.page], clicks) + patterns.slot
-    worth = np.repeat(patterns.mass, clicks) * gain(patterns.grade)
+    worth = np.repeat(patterns.mass, clicks) * gain(patterns.grade, data.gains)
     return np.bincount(entry, weights=worth, minlength=len(pages.document)).astype(np.float64)
 
 
