@@ -50,7 +50,7 @@ class Cells:
         cls, data: Impressions, *, n_positions: int | None = None, by_version: bool = True
     ) -> Cells:
         """The cells of the documents; ``by_version`` keeps feature versions of a document apart."""
-        n = min(n_positions or data.max_position, data.max_position)
+        n = data.n_curve_positions(n_positions)
         document = data.pages.document.astype(np.int64)
         if by_version:
             return cls.of_groups(data, document, len(data.documents), n)
@@ -100,7 +100,7 @@ class Cells:
 def shown_by_position(data: Impressions, n_positions: int | None = None) -> PositionCounts:
     """Impressions and clicks of each position, without looking at documents."""
     counts = count_statistics(data)
-    n = min(n_positions or data.max_position, data.max_position)
+    n = data.n_curve_positions(n_positions)
     place = position_index(data, n)
     shown = np.repeat(counts.impressions, np.diff(data.pages.offsets))
     return PositionCounts(sums(place, shown, n), sums(place, counts.clicks, n))

@@ -52,7 +52,7 @@ class EstimatorSettings:
 
     def positions_of(self, data: Impressions) -> int:
         """How many positions of this log get a bias."""
-        return min(self.n_positions or data.max_position, data.max_position)
+        return data.n_curve_positions(self.n_positions)
 
     def relative_bias(self, propensity: FloatArray, at: PositionCounts) -> PositionBias:
         """The bias that a propensity per position means; ``t_minus`` is 1.

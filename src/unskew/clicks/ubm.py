@@ -13,6 +13,10 @@ from unskew.clicks.fitting.affine import AffineLikelihood
 from unskew.clicks.fitting.cells import States
 from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.clicks.kernels import BROWSING, BrowsingChances, Family
+from unskew.errors import DataError
+
+# The values of a fit grow with the square of the positions, and its matrices with that square's.
+MOST_POSITIONS = 100
 
 # Row k: positions 1 to 10. Entry d of row k: examination when the last click was d + 1 positions
 # above; the last entry of a row: when nothing was clicked above.
@@ -60,4 +64,10 @@ class UserBrowsingModel(ClickModel):
     @classmethod
     def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> AffineLikelihood:
         """The model on a log, to be fitted: one examination by position and last click."""
+        if n_positions > MOST_POSITIONS:
+            raise DataError(
+                f"ubm has a value for every position and last click, and {n_positions:,} positions are "
+                f"too many. Remedy: let those far down share, n_positions={MOST_POSITIONS} or less "
+                "(--n-positions)."
+            )
         return AffineLikelihood(clicks, States.by_last_click(n_positions))

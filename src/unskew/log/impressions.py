@@ -15,6 +15,7 @@ from unskew.array_types import Int32Array, IntArray
 from unskew.errors import UsageError
 from unskew.log.features import Features
 from unskew.log.grades import check_gains
+from unskew.log.positions import curve_length
 
 if TYPE_CHECKING:
     from unskew.charts import LineChart
@@ -228,8 +229,17 @@ class Impressions:
 
     @cached_property
     def max_position(self) -> int:
-        """The lowest place on any page: the length of a bias curve."""
+        """The lowest place on any page."""
         return int(self.pages.position.max(initial=0))
+
+    @cached_property
+    def curve_length(self) -> int:
+        """The length of a curve over positions: the lowest place, or less where places are sparse."""
+        return curve_length(self.pages.position)
+
+    def n_curve_positions(self, wanted: int | None) -> int:
+        """How many positions get a value of their own if so many are wanted, or all; others share."""
+        return min(wanted or self.curve_length, self.curve_length)
 
     @property
     def features(self) -> Features:

@@ -159,7 +159,7 @@ class Ranker(BaseEstimator, ABC):
             X, click, session=session, query=query, position=position, doc=doc, weight=weight,
             context=context,
         )  # fmt: skip
-        n_positions = min(self.n_positions or data.max_position, data.max_position)
+        n_positions = data.n_curve_positions(self.n_positions)
         self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
         self.training_log_ = LogSummary.of(data)
         return self

@@ -187,7 +187,7 @@ def likelihood_of(
         raise UsageError(f"n_positions must be 1 or more, or None for all, got {n_positions}")
     kind, clicks = CLICK_MODELS[name].load(), LogClicks(data, mass, by_version)
     check_clicks(clicks, kind)
-    n = min(n_positions or data.max_position, data.max_position)
+    n = data.n_curve_positions(n_positions)
     found: ClickLikelihood = kind.likelihood(clicks, n_positions=n)
     return found
 
