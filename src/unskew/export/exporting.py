@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from unskew.array_types import FloatArray
-from unskew.errors import UsageError
+from unskew.errors import StoreError, UnskewError, UsageError
 from unskew.export.format import SAMPLES, Exportable, as_json, from_json
 from unskew.export.samples import from_samples, sample_rows, standardized_rows, to_samples
 from unskew.export.trees import Forest, forest_of
@@ -90,11 +90,20 @@ def export_model(
 def check_export(path: str | os.PathLike[str]) -> Parity:
     """Score the samples of an export with its files, by the reader itself or by its rules."""
     stored = read_folder(path, kind=KIND, version=_VERSION)
-    entry = _entry(str(stored.meta["format"]))
-    rows, expected = from_samples(from_json(stored.files[SAMPLES]))
-    version = str(stored.meta["format_version"])
-    scores = entry.load().score(stored.files, rows, version)
-    difference = float(max(np.max(np.abs(score - expected)) for score in scores.values()))
+    try:
+        entry = _entry(str(stored.meta["format"]))
+        rows, expected = from_samples(from_json(stored.files[SAMPLES]))
+        version = str(stored.meta["format_version"])
+        scores = entry.load().score(stored.files, rows, version)
+        difference = float(max(np.max(np.abs(score - expected)) for score in scores.values()))
+    except (
+        ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
+    ) as error:  # fmt: skip
+        if isinstance(error, UnskewError):
+            raise
+        raise StoreError(
+            f"{os.fspath(path)} does not describe an export ({error}): export the model again"
+        ) from error
     scale = float(max(1.0, np.max(np.abs(expected), initial=0.0)))
     return Parity(entry.name, version, len(rows), difference, scale)
 

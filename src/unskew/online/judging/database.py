@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from unskew.errors import DataError, StoreError, UsageError
+from unskew.errors import DataError, StoreError, UnskewError, UsageError
 from unskew.online.judging.answers import Answer, Judgement
 from unskew.online.judging.study import Question, Study
 
@@ -348,6 +348,12 @@ def _told(path: Path) -> Iterator[None]:
         else:
             message = f"{path}: the database cannot be used ({text})"
         raise StoreError(message) from error
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, UnskewError):
+            raise
+        raise StoreError(
+            f"{path}: the database is damaged ({error}). Remedy: restore it, or begin another"
+        ) from error
 
 
 def _now() -> str:
