@@ -43,7 +43,9 @@ HONEST = {
     "old_score": lambda rng, position, click, price: -position + rng.normal(size=len(click)),
     "sparse": lambda rng, position, click, price: (rng.random(len(click)) < 0.02).astype(float),
     "constant": lambda rng, position, click, price: np.ones(len(click)),
-    "gaps": lambda rng, position, click, price: np.where(rng.random(len(click)) < 0.5, np.nan, price),
+    "gaps": lambda rng, position, click, price: np.where(
+        rng.random(len(click)) < 0.5, np.nan, price
+    ),
     "strong": lambda rng, position, click, price: price + 0.5 * click,
 }
 

@@ -158,7 +158,7 @@ def choose_features(
 
 def _is_index(name: str) -> bool:
     """Whether a column is the index that pandas wrote beside a data frame."""
-    return re.fullmatch(r"__index_level_\d+__|Unnamed: \d+(_level_\d+)?|", name) is not None
+    return re.fullmatch(r"__index_level_\d+__|Unnamed: \d+(_level_\d+)?", name) is not None
 
 
 def _not_a_number(table: SourceTable, name: str) -> DataError:

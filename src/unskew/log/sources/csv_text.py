@@ -100,7 +100,8 @@ def _header(file: str, connection: duckdb.DuckDBPyConnection) -> _Header:
         raise DataError(f"{file}: the file is empty; a header line with column names is needed")
     delimiter = max(",\t;|", key=lines[0].count)
     names = next(csv.reader((line + "\n" for line in lines), delimiter=delimiter))
-    return _Header(delimiter, tuple(names))
+    # A column without a name, such as the index of a data frame, is called as pandas calls it.
+    return _Header(delimiter, tuple(name or f"Unnamed: {k}" for k, name in enumerate(names)))
 
 
 def _compression(file: str) -> str:
