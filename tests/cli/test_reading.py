@@ -54,6 +54,7 @@ def files(data, tmp_path_factory):
     write(data[1], folder / "labels.parquet")
     assert run("train", folder / "log.parquet", "-o", folder / "model", *SETTINGS) == 0
     assert run("compact", folder / "log.parquet", "-o", folder / "compact", "--quiet") == 0
+    (folder / "a.txt").write_text("1 qid:1 1:2\n0 qid:1 1:3\n")
     return folder
 
 
@@ -148,6 +149,20 @@ def test_columns_of_labels_have_options(files, data, tmp_path, capsys):
         (("evaluate", "model", "--log", "compact", "--table", "t"), "--table has no effect here"),
         (("evaluate", "model", "--labels", "labels.parquet", "--click", "c"), "holds labels"),
         (("train", "labels.parquet", "--labels", "-o", "m", "--session", "s"), "holds labels"),
+        (("train", "a.txt", "--labels", "-o", "m", "--query", "q"), "--query has no effect here"),
+        (("train", "a.txt", "--labels", "-o", "m", "--ignore", "3"), "is LETOR text, which has no"),
+        (
+            ("evaluate", "model", "--labels", "a.txt", "--relevance", "r"),
+            "--relevance has no effect",
+        ),
+        (
+            ("train", "compact", "-o", "m", "--validation", "a.txt", "--click", "c"),
+            "--click has no effect here: neither compact nor a.txt",
+        ),
+        (
+            ("train", "log.parquet", "-o", "m", "--validation", "compact", "--relevance", "r"),
+            "--relevance has no effect here: neither log.parquet nor compact",
+        ),
         (("evaluate", "compact", "--labels", "labels.parquet"), "is not a model"),
         (("rank", "compact", "labels.parquet", "-o", "x.csv"), "is not a model"),
     ],
@@ -158,6 +173,77 @@ def test_options_that_cannot_act_are_refused(files, monkeypatch, capsys, argumen
     assert run(*arguments) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (files / "m").exists()
+
+
+def test_an_option_acts_on_one_of_two_inputs(files, tmp_path):
+    """With --validation an option that one of both needs is fine: columns named otherwise there."""
+    log = pq.read_table(files / "log.parquet")
+    renamed = log.rename_columns(["hit" if n == "click" else n for n in log.column_names])
+    path = write(renamed, tmp_path / "renamed.parquet")
+    options = ("--validation", path, "--click", "hit", *SETTINGS)
+    assert run("train", files / "compact", "-o", tmp_path / "m", *options) == 0
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_features_called_by_number_are_found_by_name(ending, tmp_path, capsys):
+    """f1 before f0, in labels, a log, candidates or validation: the same as in the order of training."""
+    found = small_data("text")
+    names = ["f1" if n == "bm25" else "f0" if n == "age" else n for n in found.log.column_names]
+    log, order = found.log.rename_columns(names), ["session", "query", "doc", "position", "click"]
+    labels = found.labels.rename_columns(["query", "doc", "f1", "f0", "relevance"])
+    files = {
+        "log": log.select([*order, "f0", "f1"]), "log2": log.select([*order, "f1", "f0"]),
+        "labels": labels.select(["query", "doc", "relevance", "f0", "f1"]),
+        "labels2": labels.select(["f1", "relevance", "f0", "query", "doc"]),
+    }  # fmt: skip
+    at = {name: write(table, tmp_path / f"{name}.{ending}") for name, table in files.items()}
+    shown = []
+    for log_, labels_ in (("log", "labels"), ("log2", "labels2")):
+        model = tmp_path / f"model-{labels_}"
+        options = ("-o", model, "--validation", at[labels_], *SETTINGS)
+        assert run("train", at["log"], *options) == 0
+        by_labels, _ = evaluated(capsys, model, "--labels", at[labels_])
+        by_log, _ = evaluated(capsys, model, "--log", at[log_])
+        out = tmp_path / f"{labels_}.ranked.parquet"
+        assert run("rank", model, at[labels_], "-o", out) == 0
+        history = unskew.load(model).validation_history_
+        shown.append(
+            [
+                list(by_labels["rankers"].values()), list(by_log.values()),
+                pq.read_table(out).to_pylist(), history,
+            ]
+        )  # fmt: skip
+    assert shown[0] == shown[1]
+
+
+def test_categories_of_csv_keep_their_zeros(tmp_path, capsys):
+    """01 and 1 are two categories in every kind of file, whatever the column looks like."""
+    found = small_data("small integers")
+    grade = found.labels["relevance"].to_numpy()
+    by_doc = dict(
+        zip(found.labels["doc"].to_pylist(), (("1", "01", "2")[g] for g in grade), strict=True)
+    )
+    log = found.log.append_column(
+        "kind", pa.array([by_doc[d] for d in found.log["doc"].to_pylist()])
+    )
+    labels = found.labels.append_column("kind", pa.array(list(by_doc.values())))
+    shown = {}
+    for ending in ("parquet", "csv"):
+        at = [write(t, tmp_path / f"{n}.{ending}") for n, t in (("log", log), ("labels", labels))]
+        model = tmp_path / f"model-{ending}"
+        assert run("train", at[0], "-o", model, "--categorical", "kind", *SETTINGS) == 0
+        assert unskew.load(model).categories_ == {"kind": ("01", "1", "2")}
+        for other in ("parquet", "csv"):
+            path = tmp_path / f"labels.{other}"
+            if not path.exists():
+                continue
+            out = tmp_path / f"{ending}-{other}.parquet"
+            assert run("rank", model, path, "-o", out) == 0
+            result, note = evaluated(capsys, model, "--labels", path)
+            assert "never seen" not in note
+            shown[ending, other] = [*result["rankers"].values(), pq.read_table(out).to_pylist()]
+    assert len(shown) == 3
+    assert all(one == shown["parquet", "parquet"] for one in shown.values())
 
 
 def test_user_text_is_no_markup(data, tmp_path, capsys, monkeypatch):

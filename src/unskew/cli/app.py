@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
@@ -62,6 +63,7 @@ for _name in COMMANDS:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; the exit code is 0 if fine, 1 if the data is wrong, 2 if the call is."""
+    before, warnings.formatwarning = warnings.formatwarning, _note
     try:
         return app(arguments)
     except (UsageError, MissingDependencyError) as error:
@@ -70,6 +72,13 @@ def main(arguments: list[str] | None = None) -> Any:
         _end(str(error), DATA_IS_WRONG)
     except KeyboardInterrupt:
         _end("interrupted", INTERRUPTED)
+    finally:
+        warnings.formatwarning = before
+
+
+def _note(message: Warning | str, category: type[Warning], *place: Any, **line: Any) -> str:
+    """A warning as a user of the command line reads it: what it says, and no line of source."""
+    return f"note: {message}\n"
 
 
 def _end(message: str, code: int) -> NoReturn:

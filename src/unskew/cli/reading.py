@@ -53,6 +53,12 @@ Threads = Annotated[int | None, _reading("Threads for reading and training (defa
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
 
 
+# The options that act on what is read from a saved folder, from LETOR text, from a table of labels.
+_ACT_ON_FOLDERS = {"threads", "quiet", "gains"}
+_ACT_ON_LETOR = {"threads", "quiet"}
+_ACT_ON_LABELS = {"query", "doc", "relevance", "categorical", "ignore", "table", "threads", "quiet"}
+
+
 @dataclass(frozen=True)
 class LogInput:
     """How to read a log."""
@@ -151,8 +157,7 @@ class LogInput:
 
         options = self.options()
         if is_saved(log):
-            acting = {"threads", "quiet", "gains"}
-            self._refuse_others(strict, acting, f"{log} is compact already")
+            self._refuse_others(strict, _ACT_ON_FOLDERS, f"{log} is compact already")
             data = load(log)
             if options.gains is not None:
                 data = data.with_gains(options.gains)
@@ -213,23 +218,43 @@ class DataInput(LogInput):
         from unskew.log.letor import is_letor
         from unskew.log.read import read_labels
 
-        acting = {"query", "doc", "relevance", "categorical", "ignore", "table", "threads", "quiet"}
-        self._refuse_others(strict, acting, f"{path} holds labels, not clicks")
         if is_letor(path):
+            reason = f"{path} is LETOR text, which has no column names"
+            self._refuse_others(strict, _ACT_ON_LETOR, reason)
             data = read_labels(path)
             if wanted is not None:
                 wanted.unknown(data.features.names, path)
             return data
+        self._refuse_others(strict, _ACT_ON_LABELS, f"{path} holds labels, not clicks")
         roles: dict[str, Any] = {"query": self.query, "doc": self.doc, "relevance": self.relevance}
         narrowed = self._narrowed(wanted, path, self.table, {*roles.values()})
         return read_labels(path, table=self.table, **roles, **narrowed)
 
-    def held_out(self, path: str) -> LabelledData | Impressions:
-        """Labels or clicks, whichever the path holds, read as the training data is."""
+    def refuse_idle(self, log: str, validation: str, *, labels: bool) -> None:
+        """Refuse an option that acts on neither the training nor the held-out data."""
+        acting = self._acting(log, labels) | self._acting(validation, self._are_labels(validation))
+        self._refuse_others(True, acting, f"neither {log} nor {validation} is read by it")
+
+    def _acting(self, path: str, labels: bool) -> set[str]:
+        """The options that have a meaning for what a path holds."""
+        from unskew.log.letor import is_letor
+
+        if is_saved(path):
+            return _ACT_ON_FOLDERS
+        if is_letor(path):
+            return _ACT_ON_LETOR
+        return _ACT_ON_LABELS if labels else {field.name for field in fields(LogInput)}
+
+    def _are_labels(self, path: str) -> bool:
+        """Whether a path holds labels, and not clicks."""
         from unskew.log.letor import is_letor
 
         columns = [] if is_letor(path) or is_saved(path) else _columns(path, self.table)
-        if is_letor(path) or (self.relevance in columns and self.click not in columns):
+        return is_letor(path) or (self.relevance in columns and self.click not in columns)
+
+    def held_out(self, path: str) -> LabelledData | Impressions:
+        """Labels or clicks, whichever the path holds, read as the training data is."""
+        if self._are_labels(path):
             return self.labels(path, strict=False)
         if self.events is not None and not is_saved(path):
             raise UsageError(
@@ -260,7 +285,11 @@ class CandidateInput:
         with connect(memory_limit=self.memory_limit, threads=self.threads) as connection:
             keys = [self.query, self.doc]
             opened = open_table(
-                path, connection, what="the candidates", table=self.table, text_columns=keys
+                path,
+                connection,
+                what="the candidates",
+                table=self.table,
+                text_columns=[*keys, *ranker.categories_],
             )
             missing = [c for c in (*keys, *names) if c not in opened.columns]
             if missing:
@@ -320,8 +349,6 @@ class Wanted:
                 raise DataError(
                     f"{source}: there is no column {column!r} to take scores from: there are {shown}"
                 )
-        if any(_is_by_place(model, present) for model in self.models):
-            return []
         known = {name for model in self.models for name in model.feature_names_}
         unknown = [n for n in present if n not in known and n not in {*self.scores, *ignored}]
         if self.models and unknown:
@@ -332,12 +359,6 @@ class Wanted:
     def categorical(self, present: Sequence[str]) -> list[str]:
         """The columns that the models know as categories."""
         return sorted({n for model in self.models for n in model.categories_ if n in present})
-
-
-def _is_by_place(model: Any, present: Sequence[str]) -> bool:
-    """Whether a model was trained on columns without names and takes those of a table in order."""
-    names = list(model.feature_names_)
-    return names == [f"f{k}" for k in range(len(names))] and not set(names) <= set(present)
 
 
 def _columns(source: str, table: str | None) -> list[str]:

@@ -120,6 +120,8 @@ def run(
     made = make_ranker(name, n_jobs=reading.threads, verbose=int(not reading.quiet), **given)
     inputs = [log, reading.features, config, validation, init_model]
     check_folder("--out", out, inputs, name, RANKERS[name].old_kinds)
+    if validation is not None:
+        reading.refuse_idle(log, validation, labels=labels)
     held_out = None if validation is None else reading.held_out(validation)
     options: dict[str, Any] = {"validation": held_out, "init_model": init_model}
     started = clock.perf_counter()
