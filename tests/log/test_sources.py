@@ -240,6 +240,31 @@ def test_categorical_columns_of_every_frame() -> None:
         assert np.isnan(column).any()
 
 
+def test_a_category_is_the_same_in_every_kind_of_file(tmp_path: Path) -> None:
+    """Numbers as categories are called 1 and 2, from integers, floats with gaps and text alike."""
+    numbers = [1, 2, None] * (N // 3)
+    columns = {
+        "integers": pa.array(numbers),
+        "floats": pa.array([None if n is None else float(n) for n in numbers]),
+        "NaN": pa.array([float("nan") if n is None else float(n) for n in numbers]),
+    }
+    for kind, column in columns.items():
+        table = LOG.append_column("colour", column)
+        pq.write_table(table, tmp_path / "clicks.parquet")
+        sources = [table, tmp_path / "clicks.parquet"]
+        if kind == "integers":
+            pyarrow.csv.write_csv(table, tmp_path / "clicks.csv")
+            sources.append(tmp_path / "clicks.csv")
+        for source in sources:
+            data = unskew.read_log(source, categorical=["colour"])
+            assert data.features.categories == {"colour": ("1", "2")}, kind
+            assert np.isnan(data.features.values[:, 2]).sum() == 4
+    halves = LOG.append_column("colour", pa.array([0.5, 2.0, 1.0] * (N // 3)))
+    assert unskew.read_log(halves, categorical=["colour"]).features.categories == {
+        "colour": ("0.5", "1", "2")
+    }
+
+
 def test_a_parquet_file_keeps_its_categories(tmp_path: Path) -> None:
     """A dictionary column survives the way through Parquet."""
     table = LOG.append_column("colour", pa.array(["red", "blue", "red"] * 20).dictionary_encode())

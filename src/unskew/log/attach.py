@@ -43,7 +43,7 @@ def attach_features(
             source,
             connection,
             what="the features table",
-            text_columns=[columns.query, columns.doc],
+            text_columns=[columns.query, columns.doc, *options.categorical],
         )
         require_columns(table, {"query": columns.query, "doc": columns.doc})
         chosen = choose_features(

@@ -67,21 +67,38 @@ def _number_sql(table: SourceTable, column: str) -> str:
 class FeatureColumns:
     """Which columns are features, which of them are categorical, and the matrix's type.
 
-    ``index`` are columns that were left out because they number the rows of a data frame.
+    ``index`` are columns that were left out because they number the rows of a data frame. ``floats``
+    are the categorical columns of floating numbers: 1.0 is the category that 1 is elsewhere, because
+    data frames turn whole numbers into floats as soon as one is missing.
     """
 
     names: tuple[str, ...] = ()
     categorical: frozenset[str] = frozenset()
     dtype: npt.DTypeLike = np.float64
     index: tuple[str, ...] = ()
+    floats: frozenset[str] = frozenset()
 
     def sql(self) -> list[str]:
         """The columns as ``f0``, ``f1``, …: categories as text, numbers in the matrix's type."""
         number = "FLOAT" if self.dtype == np.float32 else "DOUBLE"
-        return [
-            f"CAST({quoted(name)} AS {'VARCHAR' if name in self.categorical else number}) AS f{k}"
-            for k, name in enumerate(self.names)
+        columns = [
+            self._category(name)
+            if name in self.categorical
+            else f"CAST({quoted(name)} AS {number})"
+            for name in self.names
         ]
+        return [f"{column} AS f{k}" for k, column in enumerate(columns)]
+
+    def _category(self, name: str) -> str:
+        column = quoted(name)
+        if name not in self.floats:
+            return f"CAST({column} AS VARCHAR)"
+        whole = f"{column} = floor({column}) AND abs({column}) < 9e15"
+        text = f"CAST(TRY_CAST({column} AS BIGINT) AS VARCHAR)"
+        return (
+            f"CASE WHEN isnan({column}) THEN NULL WHEN {whole} THEN {text} "
+            f"ELSE CAST({column} AS VARCHAR) END"
+        )
 
     def coders(self) -> dict[str, KeyCoder]:
         """A new coder for each categorical column."""
@@ -153,7 +170,8 @@ def choose_features(
     small = _SMALL_INTEGERS | {"FLOAT"}
     single = not categories and all(table.columns[name] in small for name in chosen)
     dtype = np.float32 if single and chosen else np.float64
-    return FeatureColumns(chosen, categories, dtype, index if names is None else ())
+    floats = frozenset(name for name in categories if table.columns[name] in _FLOATS)
+    return FeatureColumns(chosen, categories, dtype, index if names is None else (), floats)
 
 
 def _is_index(name: str) -> bool:

@@ -24,12 +24,14 @@ def open_log(
     columns = options.columns
     if options.events is not None:
         request = JoinRequest(
-            source, options.events, columns, options.grades, options.table, options.first_position
-        )
+            source, options.events, columns, options.grades, options.table, options.first_position,
+            options.categorical,
+        )  # fmt: skip
         join = join_ubi if _are_ubi(request) else join_clicks
         return join(request, connection)
     keys = [columns.session, columns.query, columns.doc, columns.context or "context"]
-    table = open_table(source, connection, what="the log", table=options.table, text_columns=keys)
+    texts = [*keys, *options.categorical]
+    table = open_table(source, connection, what="the log", table=options.table, text_columns=texts)
     _refuse_half_of_ubi(table)
     if options.grades is not None:
         table = graded(table, columns.click, options.grades)

@@ -316,7 +316,11 @@ def read_labels(
         return read_letor(source, n_features=n_features)
     with connect() as connection:
         opened = open_table(
-            source, connection, what="the labels", table=table, text_columns=[query, doc]
+            source,
+            connection,
+            what="the labels",
+            table=table,
+            text_columns=[query, doc, *categorical],
         )
         require_columns(opened, {"query": query, "relevance": relevance})
         roles = {"query": query, "doc": doc, "relevance": relevance}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ class JoinRequest:
     grades: Mapping[Any, Any] | None = None
     table: str | None = None
     first_position: int = 1
+    categorical: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,11 @@ def join_clicks(request: JoinRequest, connection: duckdb.DuckDBPyConnection) -> 
     columns = request.columns
     keys = [columns.session, columns.query, columns.doc, columns.context or "context"]
     shown = open_table(
-        request.source, connection, what="the log", table=request.table, text_columns=keys
+        request.source,
+        connection,
+        what="the log",
+        table=request.table,
+        text_columns=[*keys, *request.categorical],
     )
     require_columns(shown, {"session": columns.session, "doc": columns.doc})
     require_columns(shown, {"position": columns.position})
