@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "Unskew"
 release = version = installed("unskew")
@@ -25,3 +30,10 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#00796b", "color-brand-content": "#00796b"},
     "dark_css_variables": {"color-brand-primary": "#4db6ac", "color-brand-content": "#4db6ac"},
 }
+
+
+def setup(app: Any) -> None:
+    """Write the generated pages of the reference before Sphinx looks for pages."""
+    from reference_pages import write_pages
+
+    write_pages()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -60,3 +61,30 @@ def test_module_runs_as_a_program() -> None:
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     ).stdout
     assert shown.strip() == f"unskew {unskew.__version__}"
+
+
+def test_citation_has_the_version_and_the_paper() -> None:
+    """CITATION.cff names the present version, the licence, and the paper of the method."""
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {unskew.__version__}\n" in text
+    assert f"\nlicense: {PROJECT['license']}\n" in text
+    assert "Unbiased LambdaMART: An Unbiased Pairwise Learning-to-Rank Algorithm" in text
+
+
+def test_the_source_package_is_whole() -> None:
+    """What the tests and the docs need is in the source package."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    included = settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert {"src", "tests", "docs", "benchmarks", "CITATION.cff", "conftest.py"} <= set(included)
+    assert not [name for name in included if not (ROOT / name).exists()]
+
+
+def test_extras_are_independent() -> None:
+    """An extra names packages with lower bounds, or other extras that are there."""
+    extras = PROJECT["optional-dependencies"]
+    for requirement in (one for listed in extras.values() for one in listed):
+        inner = re.fullmatch(r"unskew\[(.*)\]", requirement)
+        if inner is None:
+            assert ">=" in requirement, requirement
+        else:
+            assert set(inner.group(1).split(",")) <= set(extras)

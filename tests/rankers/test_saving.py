@@ -107,7 +107,7 @@ def test_a_folder_holds_no_code(log, tmp_path):
     """A model is LightGBM's text and JSON: nothing in it can run."""
     UnbiasedLambdaMART(**QUICK).fit(log).save(tmp_path / "model")
     names = {file.name for file in (tmp_path / "model").iterdir()}
-    assert names == {"unskew.json", "model.txt", "bias_history.json"}
+    assert names == {"unskew.json", "model.txt", "bias_history.json", "log.json"}
     assert (tmp_path / "model" / "model.txt").read_text().startswith("tree\n")
     json.loads((tmp_path / "model" / "bias_history.json").read_text())
 
