@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from unskew import datasets as datasets
     from unskew import online as online
     from unskew import simulate as simulate
+    from unskew.choose.tuning import tune as tune
     from unskew.errors import DataError as DataError
     from unskew.errors import MissingDependencyError as MissingDependencyError
     from unskew.errors import StoreError as StoreError
@@ -71,6 +72,7 @@ _NAMES, __getattr__, __dir__ = lazy_names(
         "unskew.evaluation.counterfactual:evaluate_clicks",
         "unskew.evaluation.log_evaluation:evaluate_log",
         "unskew.evaluation.significance:compare",
+        "unskew.choose.tuning:tune",
         "unskew.export.scorer:Scorer",
         "unskew.loading:load",
         "unskew.log.read:read_labels",

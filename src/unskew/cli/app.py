@@ -23,7 +23,7 @@ INTERRUPTED = 130
 # One module of this package per command, in the order of the help page; each has a function `run`, or
 # `commands` of its own.
 COMMANDS: tuple[str, ...] = (
-    "demo", "simulate", "inspect", "compact", "bias", "clicks", "train", "rank", "evaluate",
+    "demo", "simulate", "inspect", "compact", "bias", "clicks", "train", "tune", "rank", "evaluate",
     "ab", "interleave", "judge", "export", "paper",
 )  # fmt: skip
 

@@ -90,6 +90,8 @@ class Ranker(BaseEstimator, ABC):
         The round that early stopping kept, counted from 1, or None.
     training_log_
         What `unskew inspect --against` needs of the log, or None for a model of labels.
+    tuning_
+        What `unskew.tune` has tried, on a ranker that it returned.
 
     """
 
@@ -111,6 +113,7 @@ class Ranker(BaseEstimator, ABC):
     bias_history_: BiasHistory = field(init=False)
     validation_history_: list[float] = field(init=False)
     best_round_: int | None = field(init=False)
+    tuning_: dict[str, Any] = field(init=False)
     feature_names_: tuple[str, ...] = field(init=False)
     categories_: dict[str, tuple[str, ...]] = field(init=False)
     training_log_: LogSummary | None = field(init=False)

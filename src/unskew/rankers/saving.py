@@ -3,6 +3,7 @@
 unskew.json         the kind of ranker, its settings, its bias, its features, the best round
 bias_history.json   both curves and the validation measure of every round
 log.json            what the log was like that it learned from, to compare a later one with
+tuning.json         what a search for its settings has tried, if there was one
 and the files of the model, which each ranker names and writes itself
 """
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _VERSION = 2
 _HISTORY = "bias_history.json"
 _LOG = "log.json"
+_TUNING = "tuning.json"
 
 
 def save(ranker: Ranker, path: str | os.PathLike[str]) -> None:
@@ -53,6 +55,9 @@ def save(ranker: Ranker, path: str | os.PathLike[str]) -> None:
     log = getattr(ranker, "training_log_", None)
     if log is not None:
         files[_LOG] = lambda file: write_json(file, log.to_dict())
+    tuning = getattr(ranker, "tuning_", None)
+    if tuning is not None:
+        files[_TUNING] = lambda file: write_json(file, tuning)
     write_folder(
         path, kind=entry.name, old_kinds=entry.old_kinds, version=_VERSION, meta=_described(ranker),
         files=files,
@@ -93,6 +98,8 @@ def _restored(kind: Any, stored: StoredFolder) -> Ranker:
     # Models of labels have none, and earlier versions wrote none.
     log = stored.files.get(_LOG)
     ranker.training_log_ = None if log is None else LogSummary.from_dict(read_json(log))
+    if _TUNING in stored.files:
+        ranker.tuning_ = _tuning(read_json(stored.files[_TUNING]))
     ranker._restore(stored.files)
     ranker.position_bias_ = bias
     return ranker
@@ -120,6 +127,14 @@ def _history(content: Mapping[str, Any], n_positions: int) -> BiasHistory:
     if len(curves[0]) != len(curves[1]):
         raise ValueError("t_plus and t_minus have another number of rounds")
     return BiasHistory(*curves)
+
+
+def _tuning(content: dict[str, Any]) -> dict[str, Any]:
+    """The table of a search: a list of trials and what else belongs to it."""
+    trials = content.get("trials")
+    if not isinstance(trials, list) or not all(isinstance(one, dict) for one in trials):
+        raise ValueError("tuning.json must hold a list of trials")
+    return content
 
 
 def numbers(values: Any, name: str) -> npt.NDArray[np.float64]:

@@ -1,0 +1,111 @@
+"""Folds of a log by query: whatever is judged on some queries was trained on others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.array_types import IntArray
+from unskew.errors import DataError
+from unskew.log.counts import sums
+from unskew.log.impressions import Documents, Impressions, Pages, Patterns, ragged_entries
+
+MOST_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One part of the queries held out, the others to learn from.
+
+    Attributes
+    ----------
+    training
+        The log without the sessions of the held-out queries; its documents stay as they were.
+    held_out
+        The held-out queries with their documents alone.
+    documents
+        The row that each document of ``held_out`` has in the whole log.
+
+    """
+
+    training: Impressions
+    held_out: Impressions
+    documents: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """The queries of a log in equal parts, those with clicks and those without alike."""
+
+    data: Impressions
+    of_query: IntArray
+
+    @classmethod
+    def of(cls, data: Impressions, rng: np.random.Generator) -> Folds:
+        """As many folds as there are queries with a click, at most five."""
+        clicked = _clicks_by_query(data) > 0
+        n = int(np.count_nonzero(clicked))
+        if n < 2:
+            raise DataError(
+                f"the log has {n} query with a click: to choose a method, clicks of some queries are "
+                "learned from and those of others judge. Give sessions of more queries, or train one "
+                "ranker by name, such as UnbiasedLambdaMART (--ranker lambdamart)"
+            )
+        of_query = np.empty(data.n_queries, dtype=np.int64)
+        for group in (np.flatnonzero(clicked), np.flatnonzero(~clicked)):
+            of_query[rng.permutation(group)] = np.arange(len(group)) % min(MOST_FOLDS, n)
+        return cls(data, of_query)
+
+    def __len__(self) -> int:
+        return int(self.of_query.max()) + 1
+
+    def __getitem__(self, number: int) -> Fold:
+        query = self.data.pages.query[self.data.patterns.page]
+        inside = self.of_query == number
+        training = self.data.take_patterns(np.flatnonzero(~inside[query]))
+        held_out, documents = take_queries(self.data, inside)
+        return Fold(training, held_out, documents)
+
+
+def _clicks_by_query(data: Impressions) -> npt.NDArray[np.float64]:
+    query = data.pages.query[data.patterns.page]
+    return sums(query, data.patterns.mass * np.diff(data.patterns.offsets), data.n_queries)
+
+
+def take_queries(
+    data: Impressions, kept: npt.NDArray[np.bool_]
+) -> tuple[Impressions, npt.NDArray[np.intp]]:
+    """The log of some queries alone, and the row that each of its documents had before."""
+    number = np.cumsum(kept) - 1
+    rows = np.flatnonzero(kept[data.documents.query])
+    row_of = np.cumsum(kept[data.documents.query]) - 1
+    pages = np.flatnonzero(kept[data.pages.query])
+    page_of = np.cumsum(kept[data.pages.query]) - 1
+    offsets, entries = ragged_entries(data.pages.offsets, pages)
+    patterns = np.flatnonzero(kept[data.pages.query[data.patterns.page]])
+    click_offsets, clicks = ragged_entries(data.patterns.offsets, patterns)
+    old = data.patterns
+    documents = data.documents
+    found = Impressions(
+        queries=data.queries[kept],
+        contexts=data.contexts,
+        documents=Documents(
+            number[documents.query[rows]].astype(np.int32),
+            documents.doc[rows],
+            documents.features.take(rows),
+        ),
+        pages=Pages(
+            number[data.pages.query[pages]].astype(np.int32),
+            offsets,
+            row_of[data.pages.document[entries]].astype(np.int32),
+            data.pages.position[entries],
+        ),
+        patterns=Patterns(
+            page_of[old.page[patterns]].astype(np.int32), old.context[patterns],
+            old.weight[patterns], old.count[patterns], click_offsets, old.slot[clicks],
+            old.grade[clicks],
+        ),
+    )  # fmt: skip
+    return found, rows
