@@ -168,8 +168,8 @@ def _answer(kind: Kind, samples: Path, number: int) -> str:
 
 
 def main(kinds: Sequence[Kind]) -> None:
-    """``make fuzz``: so many cases from a number on, of the kinds named or of every kind."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
+    """So many cases from a number on, of the kinds named or of every kind."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     failed = False
     for kind in kinds:

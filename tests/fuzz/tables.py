@@ -279,9 +279,12 @@ def attempt_labels(sample: Path, case: int, place: Path) -> str | None:
     if case % 3 == 0:
         return _attempt_letor(place, rng)
     rows = [
-        {"query": row["query"], "doc": row["doc"], "relevance": row["click"], "x": row["x"], "n": row["n"]}
+        {
+            "relevance" if name == "click" else name: row[name]
+            for name in ("query", "doc", "click", "x", "n")
+        }
         for row in log_rows(rng)
-    ]  # fmt: skip
+    ]
     file = place / f"labels{ENDINGS[rng.integers(len(ENDINGS))]}"
     write_rows(damaged_rows(rows, rng), file, rng)
     data = unskew.read_labels(file)
@@ -307,7 +310,16 @@ def _labelled(data: Any, *, named: bool) -> Counter[Any]:
     )
 
 
-LETOR = "2 qid:1 1:0.5 2:3 # docid = a\n0 qid:1 1:1e-3 3:-2\n1 qid:2 2:4\n# a comment\n0 qid:7 1:1 2:2 3:3\n"
+LETOR = """2 qid:1 1:0.5 2:3 # docid = a
+0 qid:1 1:1e-3 3:-2
+1 qid:2 2:4
+# a comment
+0 qid:7 1:1 2:2 3:3
+"""
+STRANGE_TOKENS = (
+    "", "qid:3", "9:1", "1:x", "0:1", "-1:1", "2000000000:1", "qid:99999999999999999999", "nan", "1:nan",
+    "1:inf", "#", "\n", "1:1e400", "qid:x", "3", "-1", "1e400",
+)  # fmt: skip
 
 
 def _attempt_letor(place: Path, rng: np.random.Generator) -> str | None:
@@ -316,9 +328,7 @@ def _attempt_letor(place: Path, rng: np.random.Generator) -> str | None:
     for _ in range(int(rng.integers(0, 3))):
         tokens = text.split(" ")
         at = int(rng.integers(len(tokens)))
-        strange = ("", "qid:3", "9:1", "1:x", "0:1", "-1:1", "2000000000:1", "qid:99999999999999999999",
-                   "nan", "1:nan", "1:inf", "#", "\n", "1:1e400", "qid:x", "3", "-1", "1e400")  # fmt: skip
-        tokens[at] = strange[rng.integers(len(strange))]
+        tokens[at] = STRANGE_TOKENS[rng.integers(len(STRANGE_TOKENS))]
         text = " ".join(tokens)
     raw = text.encode()
     file.write_bytes(mutated_bytes(raw, rng) if rng.random() < 0.3 else raw)
