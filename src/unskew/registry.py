@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FEATURES = "features of the documents"
 SHUFFLED_LISTS = "sessions whose lists were shuffled"
 MOVING_DOCUMENTS = "documents seen at several positions"
+SCORES = "the scores of a ranker"
 
 # The optional dependencies by the name of the extra that installs them.
 PACKAGES: Mapping[str, str] = MappingProxyType(
@@ -64,8 +65,8 @@ class Method:
         The rankers that learn the bias while they train.
     held_by
         The rankers for which the bias is estimated first and then held.
-    needs
-        What a log must have.
+    needs, needs_alone
+        What a log must have, and what else its estimator must be given.
     sides
         Which curves are learned: t_plus, t_minus. Where any is, the method has the exponent p.
     loss
@@ -81,6 +82,7 @@ class Method:
     learned_by: tuple[str, ...] = ()
     held_by: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    needs_alone: tuple[str, ...] = ()
     extra: str | None = None
     sides: tuple[bool, bool] = (False, False)
     loss: str | None = None
@@ -206,6 +208,7 @@ METHODS: Mapping[str, Method] = _named(
         "Pairwise Debiasing: both curves from the losses of pairs",
         home="unskew.bias.pairwise:PairwiseDebiasing",
         learned_by=_PAIRWISE,
+        needs_alone=(SCORES,),
         sides=(True, True),
         loss="pairwise",
     ),

@@ -212,13 +212,14 @@ def rankers(
 def biases(data: unskew.Impressions) -> Iterator[tuple[str, list[Any]]]:
     """Every estimator alone."""
     shuffled = unskew.bias.Randomization(check=False)
+    constant = np.zeros(len(data.documents))
     estimators: dict[str, Any] = {
         "relative-ctr": unskew.bias.RelativeCTR(),
         "regression-em": unskew.bias.RegressionEM(n_jobs=1),
         "table-em": unskew.bias.RegressionEM(relevance="table"),
         "randomization": shuffled,
-        "pairwise": unskew.bias.PairwiseDebiasing(),
-        "pairwise, six positions": unskew.bias.PairwiseDebiasing(n_positions=6, p=0.0),
+        "pairwise": unskew.bias.PairwiseDebiasing(scores=constant),
+        "pairwise, six positions": unskew.bias.PairwiseDebiasing(scores=constant, n_positions=6, p=0.0),
         "dual-learning": unskew.bias.DualLearning(hidden=(8,), n_epochs=2, n_jobs=1),
     }
     for name, estimator in estimators.items():

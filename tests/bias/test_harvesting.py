@@ -18,6 +18,7 @@ MOVING = (
 )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:the curve merely repeats the CTR")
 def test_two_documents_by_hand():
     """a: 6/10 clicked at 1, 2/10 at 2; b: 4/20 and 4/20: weights 5 and 10, a ratio of 3 to 5."""
     data = log_of(

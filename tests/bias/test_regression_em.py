@@ -9,6 +9,7 @@ import pytest
 
 from shown import Shown, labelled, log_of, simulated
 from unskew.bias import RegressionEM, RelativeCTR
+from unskew.bias.cells import Cells
 from unskew.bias.reference import free_relevance
 from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
@@ -139,6 +140,8 @@ def test_a_table_needs_documents_that_move():
         RegressionEM(relevance="table").fit(partly)
 
 
+@pytest.mark.filterwarnings("ignore:documents seen at several positions have")
+@pytest.mark.filterwarnings("ignore:documents hardly move")
 def test_positions_never_clicked_never_shown_or_shown_once():
     """Said to be never clicked, with a warning; borrowed; borrowed."""
     at = (1, 2, 3, 5)

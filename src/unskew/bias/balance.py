@@ -1,8 +1,9 @@
 """Balance: examination from documents that the ranker would have put at the same place.
 
-Let z be the position that a document's features predict. Among documents of one z, where a document
-stood tells nothing more about it, so that position and relevance are independent there (propensity
-stratification: Rosenbaum and Rubin, 1983). Documents are grouped into strata b of equal z, with
+Let z be the score that the logged ranker gave a document, as far as its features tell. Among documents
+of one z, where a document stood depends on what else there was to show and tells nothing more about it,
+so that position and relevance are independent there (propensity stratification: Rosenbaum and Rubin,
+1983). Documents are grouped into strata b of about equal z, with
 
     N[b, k], C[b, k]    impressions and clicks at position k
     R[b, k]             impressions times predicted relevance
@@ -15,7 +16,8 @@ and theta solves, at every position j,
 
 which holds on average if the strata are right, whatever the relevance, and if the relevance is right,
 whatever the strata; small errors in both change it by their product only (Robinson, 1988; Chernozhukov
-and others, "Double/debiased machine learning", 2018).
+and others, "Double/debiased machine learning", 2018). Documents that moved compare positions by
+themselves: `unskew.bias.conditional` pools what both say.
 """
 
 from __future__ import annotations
@@ -54,6 +56,28 @@ class Strata:
                 for value in (cells.impressions, cells.clicks, expected)
             )
         )
+
+
+    def information(self, theta: FloatArray, dispersion: float) -> FloatArray:
+        """What the strata tell about log(theta), as a matrix, in clicks.
+
+        A stratum has many documents of its own relevance each, so that its clicks differ more than by
+        chance: ``dispersion`` is how many times as much.
+        """
+        weight = self.impressions * theta
+        total = weight.sum(axis=1, keepdims=True)
+        w = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
+        expected = self.clicks.sum(axis=1)[:, None] * w
+        found: FloatArray = (np.diag(expected.sum(axis=0)) - w.T @ expected) / dispersion
+        return found
+
+
+def dispersion_of(cells: Cells, theta: FloatArray, relevance: FloatArray) -> float:
+    """The variance of the clicks of documents around what is expected, over that of chance; from 1 on."""
+    expected = cells.per_group(cells.impressions * theta[cells.position]) * relevance
+    clicks = cells.per_group(cells.clicks)
+    expected *= clicks.sum() / max(float(expected.sum()), np.finfo(np.float64).tiny)
+    return max(float(((clicks - expected) ** 2).sum() / clicks.sum()), 1.0)
 
 
 def strata_of(predicted: FloatArray, weight: FloatArray, n_strata: int) -> IntArray:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from unskew.array_types import FloatArray
-from unskew.bias.estimator import BiasEstimator
+from unskew.bias.estimator import BiasEstimator, EstimatorSettings
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
@@ -74,6 +74,8 @@ def bootstrap_bias(
     """
     _check(n_resamples, level, by)
     fit, found = _prepared(estimator, data)
+    if isinstance(estimator, EstimatorSettings):
+        estimator.check_result(found, data)
     rng = np.random.default_rng(seed)
     curves: list[tuple[FloatArray, FloatArray]] = []
     with progress_bar("resampling", n_resamples, show=progress) as advance:

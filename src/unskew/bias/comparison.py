@@ -11,6 +11,7 @@ from typing import Any
 
 from unskew.bias.bootstrap import bootstrap_bias
 from unskew.bias.by_context import FEWEST_SESSIONS, contexts_of
+from unskew.bias.ctr_check import relevance_may_follow_position
 from unskew.bias.estimator import BiasEstimator
 from unskew.errors import UnskewError
 from unskew.log.impressions import Impressions
@@ -18,9 +19,14 @@ from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
 from unskew.registry import METHODS, make_estimator
 
-CONSTANT_SCORES = (
-    "with all documents scored alike the curve repeats the CTR, more steeply: it weights the losses of "
-    "pairs and measures no examination; give the scores of a ranker"
+# What to know of the curves of Pairwise Debiasing, whatever the scores.
+NO_EXAMINATION = (
+    "the curves weight the losses of pairs of these scores and are no measure of examination; "
+    "'regression-em', 'harvesting' and 'randomization' are"
+)
+NAIVE = (
+    "it repeats the CTR by definition, and takes relevance for position wherever better results stand "
+    "higher, as they do behind a ranker"
 )
 
 
@@ -128,6 +134,8 @@ def _outcome(
     seconds = time.perf_counter() - started
     # A warning about marked positions is there as a note already.
     warned = [str(one.message) for one in caught if "was clipped" not in str(one.message)]
-    if name == "pairwise" and options.get("scores") is None:
-        warned.append(CONSTANT_SCORES)
+    if name == "pairwise":
+        warned.append(NO_EXAMINATION)
+    if name == "relative-ctr" and relevance_may_follow_position(data):
+        warned.append(NAIVE)
     return Outcome(name, seconds, bias, notes=(*warned, *bias.notes))

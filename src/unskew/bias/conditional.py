@@ -35,6 +35,18 @@ def conditional_examination(cells: Cells, strength: float = 0.0) -> FloatArray:
     return np.where(clicks > 0, np.exp(logs), 0.0)
 
 
+def pooled_examination(cells: Cells, theta: FloatArray, information: FloatArray) -> FloatArray:
+    """The theta of documents that moved and another estimate, each by its information.
+
+    ``information`` is that of the other estimate about log(theta). Without a document that moved the
+    result is ``theta``.
+    """
+    free = theta > 0
+    logs = np.log(np.where(free, theta, 1.0))
+    found = np.exp(fit_places(_linked(cells), logs, free, information, centre=logs))
+    return np.where(free, found / found[free].max(), 0.0)
+
+
 def _clicks_and_start(cells: Cells) -> tuple[FloatArray, FloatArray]:
     """The clicks of each position, and the logarithm of its CTR relative to the highest."""
     at = cells.shown

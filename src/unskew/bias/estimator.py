@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.array_types import FloatArray
 from unskew.bias.cells import PositionCounts
+from unskew.bias.ctr_check import warn_of_ctr
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
@@ -32,12 +34,33 @@ class BiasEstimator(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class EstimatorSettings:
-    """The settings that all estimators share; `RelativeCTR` explains them."""
+    """The settings that all estimators share; `RelativeCTR` explains them.
+
+    An estimator says in `prepare` how it fits a log. ``may_repeat_ctr`` says that its result may be the
+    CTR of a log without a warning, because it is that by definition or measures shuffled lists.
+    """
+
+    may_repeat_ctr: ClassVar[bool] = False
 
     n_positions: int | None = None
     minimum: float = MINIMUM
     min_shown: float = MIN_SHOWN
     monotone: bool = False
+
+    def fit(self, data: Impressions) -> PositionBias:
+        """The position bias of this log."""
+        bias = self.prepare(data)(data)
+        self.check_result(bias, data)
+        return bias
+
+    def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
+        """Check the log and do what is done once; returns what fits this log or a resample of it."""
+        raise NotImplementedError
+
+    def check_result(self, bias: PositionBias, data: Impressions) -> None:
+        """Warn of a curve that merely repeats the CTR."""
+        if not self.may_repeat_ctr:
+            warn_of_ctr(bias, data)
 
     def check_shared(self) -> None:
         """Refuse shared settings that make no sense."""

@@ -24,6 +24,7 @@ which is the model of Bradley and Terry, solved by
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,11 +96,14 @@ class Harvesting(EstimatorSettings):
 
     way: str = "all-pairs"
 
-    def fit(self, data: Impressions) -> PositionBias:
-        """The position bias of this log."""
+    def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
+        """Check the settings; there is nothing else to prepare."""
         self.check_shared()
         if self.way not in WAYS:
             raise UsageError(f"way must be one of {list(WAYS)}, got {self.way!r}")
+        return self._harvest
+
+    def _harvest(self, data: Impressions) -> PositionBias:
         check_clicks(data)
         cells = Cells.of(data, n_positions=self.n_positions, by_version=False)
         check_linked(cells, self.min_shown)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from unskew.bias.cells import Cells
 from unskew.bias.crossfit import CrossFit, PositionTask, cross_fit, deal_queries
+from unskew.bias.ctr_check import FEWEST_MOVED_CLICKS
 from unskew.bias.shuffling import Shuffling, shuffling_of
 from unskew.clicks.fitting.movement import linked_states
 from unskew.errors import DataError
@@ -25,8 +26,6 @@ from unskew.trees.boosters import TreeSettings
 # The share of the variance of positions that features may explain on queries that were held out: above
 # the first hardly any two documents alike stood at different places, above the second none did.
 FRAGILE_SHARE, HIGHEST_SHARE = 0.9, 0.98
-# Fewer clicks a position than this on documents that moved measure next to nothing.
-FEWEST_MOVED_CLICKS = 10.0
 # Trees on features of pure noise lowered the held-out loss by up to 0.004 a click, by the choice of
 # their number alone; less than this a click is no improvement.
 LEAST_GAIN_PER_CLICK = 0.01

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ class PairwiseDebiasing(EstimatorSettings):
 
     What it finds depends on the scores. A pair's loss is small if the scores order it as the clicks
     do, so the better the scores, the less of a position's clicks is taken for bias. With constant
-    scores, the default, a pair costs its NDCG difference, and with ``unclicked=False``
+    scores a pair costs its NDCG difference, and with ``unclicked=False``
 
         t_plus[k] ** (p + 1) = relative CTR[k] * D[k] / D[1]
 
@@ -40,8 +41,8 @@ class PairwiseDebiasing(EstimatorSettings):
     Parameters
     ----------
     scores
-        One score for each row of ``data.documents``, or a fitted ranker to predict them with.
-        None scores all documents alike.
+        One score for each row of ``data.documents``, or a fitted ranker to predict them with. They
+        must be given; zeros score all documents alike.
     p, sigma
         As in `UnbiasedLambdaMART`.
     unclicked
@@ -60,12 +61,22 @@ class PairwiseDebiasing(EstimatorSettings):
     n_iterations: int = 200
     tolerance: float = 1e-6
 
-    def fit(self, data: Impressions) -> PositionBias:
-        """Both curves at the fixed point."""
+    def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
+        """Check the settings; there is nothing else to prepare."""
         self.check_shared()
         check_p(self.p)
         if not self.sigma > 0:
             raise UsageError(f"sigma must be above 0, got {self.sigma}")
+        if self.scores is None:
+            raise UsageError(
+                "scores must be given: with all documents scored alike the curve repeats the CTR, more "
+                "steeply, and measures no examination. Give a fitted ranker (--model), or a score for "
+                "each row of data.documents, or let a ranker learn the curves while it trains"
+            )
+        return self._fixed_point
+
+    def _fixed_point(self, data: Impressions) -> PositionBias:
+        """Both curves at the fixed point."""
         objective = self._objective(data)
         score = self._scores(data)
         for _ in range(self.n_iterations):
@@ -89,8 +100,6 @@ class PairwiseDebiasing(EstimatorSettings):
 
     def _scores(self, data: Impressions) -> FloatArray:
         n = len(data.documents)
-        if self.scores is None:
-            return np.zeros(n)
         given = self.scores.predict(data) if hasattr(self.scores, "predict") else self.scores
         score = np.asarray(given, dtype=np.float64)
         if score.shape != (n,):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,9 +54,7 @@ class Randomization(EstimatorSettings):
     context: Any = None
     check: bool = True
 
-    def fit(self, data: Impressions) -> PositionBias:
-        """The position bias that the shuffled sessions of this log show."""
-        return self.prepare(data)(data)
+    may_repeat_ctr: ClassVar[bool] = True
 
     def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
         """Check the log; what it returns fits the log or a resample, which repeats sessions."""

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.array_types import FloatArray
-from unskew.bias.balance import Strata, balanced_examination, n_strata_for, strata_of
+from unskew.bias.balance import (
+    Strata,
+    balanced_examination,
+    dispersion_of,
+    n_strata_for,
+    strata_of,
+)
 from unskew.bias.cells import Cells
-from unskew.bias.conditional import conditional_examination, place_strength
+from unskew.bias.conditional import (
+    conditional_examination,
+    place_strength,
+    pooled_examination,
+)
 from unskew.bias.crossfit import INFORMATION_IN_LEAF, RelevanceTask, cross_fit, sized_leaves
 from unskew.bias.estimator import EstimatorSettings, check_clicks
 from unskew.bias.identify import (
@@ -25,12 +35,15 @@ from unskew.bias.identify import (
     warn_few_moved,
     warn_no_gain,
 )  # fmt: skip
+from unskew.bias.logged_order import OrderTask
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.trees.boosters import TreeSettings
 
 RELEVANCE = ("trees", "table")
+# The most trees for the order of the logged ranker, which may be learned without any error.
+MOST_ORDER_TREES = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +57,12 @@ class RegressionEM(EstimatorSettings):
     With ``relevance="trees"`` gamma is a function of the features. Two sets of boosted trees are
     grown, each judged and used only on queries it did not see (`unskew.bias.crossfit`): one for
     gamma, along the gradient of the click likelihood with theta re-estimated after each tree, and
-    one for the position that the features predict. Examination is then compared among documents of
-    equal predicted position, with the predicted relevance taken out (`unskew.bias.balance`): errors
-    of either set of trees matter only where the other errs as well. Trees that fit the clicks they
-    are judged by would leave nothing to the position, and a curve that is flat.
+    one for the score by which the logged ranker ordered documents (`unskew.bias.logged_order`).
+    Examination is then compared among documents of about equal score, with the predicted relevance
+    taken out (`unskew.bias.balance`): errors of either set of trees matter only where the other errs
+    as well. Trees that fit the clicks they are judged by would leave nothing to the position, and a
+    curve that is flat. Documents that moved compare positions by themselves; what they say is pooled
+    with the rest, each by its information.
 
     With ``relevance="table"`` each document has a relevance of its own, which is maximised out
     (`unskew.bias.conditional`): only documents seen at several positions count. Where these have few
@@ -86,10 +101,6 @@ class RegressionEM(EstimatorSettings):
     seed: int = 0
     n_jobs: int | None = None
 
-    def fit(self, data: Impressions) -> PositionBias:
-        """The position bias of this log."""
-        return self.prepare(data)(data)
-
     def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
         """What remains to be done once the trees have grown, for this log or a resample of it.
 
@@ -108,8 +119,11 @@ class RegressionEM(EstimatorSettings):
 
         def from_trees(data: Impressions) -> PositionBias:
             cells = Cells.of(data, n_positions=self.n_positions)
-            theta = balanced_examination(Strata.of(cells, stratum, gamma))
-            return self.relative_bias(theta, cells.shown)
+            strata = Strata.of(cells, stratum, gamma)
+            theta = balanced_examination(strata)
+            told = strata.information(theta, dispersion_of(cells, theta, gamma))
+            moving = Cells.of(data, n_positions=self.n_positions, by_version=False)
+            return self.relative_bias(pooled_examination(moving, theta, told), cells.shown)
 
         return from_trees
 
@@ -135,8 +149,14 @@ class RegressionEM(EstimatorSettings):
             n_rounds=self.n_iterations, patience=self.patience,
         )  # fmt: skip
         warn_no_gain(found.gain, clicks)
+        order = cross_fit(
+            OrderTask.of(cells, data.documents.query), data.features, fold,
+            replace(trees, num_leaves=15, min_data_in_leaf=10, min_sum_hessian_in_leaf=3.0,
+                    feature_fraction=0.5, bagging_fraction=0.8),
+            n_rounds=MOST_ORDER_TREES, patience=self.patience,
+        )  # fmt: skip
         shown = cells.per_group(cells.impressions)
-        stratum = strata_of(places.score, shown, n_strata_for(clicks))
+        stratum = strata_of(-order.score, shown, n_strata_for(clicks))
         return stratum, 1.0 / (1.0 + np.exp(-found.score))
 
     def _check_settings(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from unskew.bias.cells import shown_by_position
 from unskew.bias.estimator import EstimatorSettings, check_clicks
@@ -35,9 +37,15 @@ class RelativeCTR(EstimatorSettings):
 
     """
 
-    def fit(self, data: Impressions) -> PositionBias:
-        """The relative CTR of this log."""
+    may_repeat_ctr: ClassVar[bool] = True
+
+    def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
+        """Check the log; there is nothing else to prepare."""
         self.check_shared()
+        check_clicks(data)
+        return self._measure
+
+    def _measure(self, data: Impressions) -> PositionBias:
         check_clicks(data)
         at = shown_by_position(data, self.n_positions)
         return self.relative_bias(at.ctr, at)

@@ -44,6 +44,8 @@ TIE = 10.0
 # The strengths tried, in clicks, with which positions are drawn towards a power of the position; into
 # how many parts documents are dealt to choose one; and the clicks a position from which none is needed.
 STRENGTHS, N_FOLDS, PLENTY = (0.0, 1.0, 4.0, 16.0, 64.0, 256.0, 1024.0), 5, 100.0
+# Fewer documents than this choose nothing.
+FEWEST_JUDGES = 10
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -145,19 +147,26 @@ class PlacePrior:
 
 
 def fit_places(
-    cells: StateCells, start: FloatArray, free: npt.NDArray[np.bool_], penalty: FloatArray
+    cells: StateCells,
+    start: FloatArray,
+    free: npt.NDArray[np.bool_],
+    penalty: FloatArray,
+    *,
+    centre: FloatArray | None = None,
 ) -> FloatArray:
     """log(theta) of the highest likelihood less ``x @ penalty @ x / 2``; the highest is 0.
 
-    States that are not ``free`` keep their ``start``.
+    In the penalty x is how far log(theta) is from ``centre``, by default 0. States that are not
+    ``free`` keep their ``start``.
     """
     logs = start.copy()
     if not free.any():
         return logs
+    middle = np.zeros(int(free.sum())) if centre is None else centre[free]
     ridged = penalty[np.ix_(free, free)] + _RIDGE * np.eye(int(free.sum()))
     for _ in range(_MOST_STEPS):
         score, information = score_and_information(cells, np.exp(logs))
-        slope = score[free] - penalty[np.ix_(free, free)] @ logs[free]
+        slope = score[free] - penalty[np.ix_(free, free)] @ (logs[free] - middle)
         step = np.linalg.solve(information[np.ix_(free, free)] + ridged, slope)
         step = np.clip(step, -_LONGEST, _LONGEST)
         logs[free] = np.clip(logs[free] + step, -_FARTHEST, _FARTHEST)
@@ -173,15 +182,17 @@ def held_out_strength(
     """The strength with which positions are drawn towards a power of themselves.
 
     It is the least of `STRENGTHS` whose likelihood of the places of held-out documents lies within a
-    standard error of the best. A log with plenty of clicks on documents that moved needs none.
+    standard error of the best. A log with plenty of clicks on documents that moved needs none, and
+    one with a handful of such documents has none to judge by.
     """
     clicked = sums(prior.position, prior.clicks, prior.n_positions) > 0
-    if cells.clicks.sum() >= PLENTY * clicked.sum() or not len(cells.document):
-        return 0.0
     names, document = np.unique(cells.document, return_inverse=True)
-    cells, n = cells._replace(document=document), len(names)
+    n = len(names)
+    if cells.clicks.sum() >= PLENTY * clicked.sum() or n < FEWEST_JUDGES:
+        return 0.0
+    cells = cells._replace(document=document)
     found = np.zeros((len(STRENGTHS), n))
-    for fold in range(min(N_FOLDS, n)):
+    for fold in range(N_FOLDS):
         held = document % N_FOLDS == fold
         seen, judged = _taken(cells, ~held), _taken(cells, held)
         for row, strength in enumerate(STRENGTHS):

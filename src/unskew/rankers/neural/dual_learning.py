@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from unskew.bias.cells import shown_by_position
-from unskew.bias.estimator import EstimatorSettings
+from unskew.bias.estimator import EstimatorSettings, check_clicks
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.rankers.neural.ranker import NeuralRanker
@@ -41,9 +41,14 @@ class DualLearning(EstimatorSettings):
     random_state: Any = 0
     n_jobs: int | None = None
 
-    def fit(self, data: Impressions) -> PositionBias:
-        """The propensities of a log relative to position 1, as a bias of the clicked side."""
+    def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
+        """Check the settings and the log; there is nothing else to prepare."""
         self.check_shared()
+        check_clicks(data)
+        return self._train
+
+    def _train(self, data: Impressions) -> PositionBias:
+        """The propensities of a log relative to position 1, as a bias of the clicked side."""
         settings = {one.name: getattr(self, one.name) for one in fields(self)}
         for name in ("minimum", "min_shown", "monotone"):
             del settings[name]
