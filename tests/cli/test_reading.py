@@ -163,6 +163,38 @@ def test_columns_of_labels_have_options(files, data, tmp_path, capsys):
             ("train", "log.parquet", "-o", "m", "--validation", "compact", "--relevance", "r"),
             "--relevance has no effect here: neither log.parquet nor compact",
         ),
+        (
+            ("evaluate", "model", "--log", "compact", "--ties", "stable"),
+            "--ties has no effect here",
+        ),
+        (
+            ("evaluate", "model", "--labels", "labels.parquet", "--baseline", "model"),
+            "--baseline has no effect here: one ranker alone",
+        ),
+        (("bias", "compact", "-m", "relative-ctr", "--shuffled", "a"), "--shuffled has no effect"),
+        (("bias", "compact", "-m", "relative-ctr", "--model", "model"), "--model has no effect"),
+        (("bias", "compact", "--resamples", "0", "--level", "0.9"), "--level has no effect here"),
+        (("bias", "compact", "--by-context", "--bias", "x.json"), "--bias has no effect here"),
+        (("ab", "read", "compact", "compact", "--click", "c"), "--click has no effect here"),
+        (
+            ("ab", "read", "compact", "compact", "--expected", "0.1"),
+            "--expected has no effect here",
+        ),
+        (("ab", "plan", "--baseline", "0.3", "--click", "c"), "--click has no effect here"),
+        (("interleave", "read", "log.parquet", "--doc", "d"), "--doc has no effect here"),
+        (
+            ("interleave", "read", "log.parquet", "--mixed", "log.parquet", "--team", "t"),
+            "--team has no effect here",
+        ),
+        (("simulate", "generated", "-o", "m.parquet", "--fold", "2"), "--fold has no effect here"),
+        (("simulate", "a.txt", "-o", "m.parquet", "--queries", "20"), "--queries has no effect"),
+        (("simulate", "a.txt", "-o", "m.parquet", "--part", "test"), "--part has no effect here"),
+        (
+            ("simulate", "a.txt", "-o", "m.parquet", "--policy", "random", "--share", "0.5"),
+            "--share has no effect here: the policy random",
+        ),
+        (("simulate", "a.txt", "-o", "m.csv"), "--out must end in .parquet"),
+        (("simulate", "a.txt", "-o", "m.parquet", "--labels", "m.csv"), "must end in .parquet"),
         (("evaluate", "compact", "--labels", "labels.parquet"), "is not a model"),
         (("rank", "compact", "labels.parquet", "-o", "x.csv"), "is not a model"),
     ],
@@ -172,7 +204,7 @@ def test_options_that_cannot_act_are_refused(files, monkeypatch, capsys, argumen
     monkeypatch.chdir(files)
     assert run(*arguments) == 2
     assert message in " ".join(capsys.readouterr().err.split())
-    assert not (files / "m").exists()
+    assert not any((files / name).exists() for name in ("m", "m.csv", "m.parquet"))
 
 
 def test_an_option_acts_on_one_of_two_inputs(files, tmp_path):
@@ -182,6 +214,19 @@ def test_an_option_acts_on_one_of_two_inputs(files, tmp_path):
     path = write(renamed, tmp_path / "renamed.parquet")
     options = ("--validation", path, "--click", "hit", *SETTINGS)
     assert run("train", files / "compact", "-o", tmp_path / "m", *options) == 0
+
+
+def test_queries_that_are_not_counted_are_named(files, data, tmp_path, capsys):
+    """Queries without a relevant document are skipped with a note that counts them."""
+    labels = data[1]
+    grade = labels["relevance"].to_numpy().copy()
+    grade[:10] = 0
+    at = labels.column_names.index("relevance")
+    path = write(labels.set_column(at, "relevance", pa.array(grade)), tmp_path / "empty.parquet")
+    _, note = evaluated(capsys, files / "model", "--labels", path)
+    assert "2 of 8 queries have no relevant document and are not counted" in note
+    _, note = evaluated(capsys, files / "model", "--labels", path, "--empty", "0")
+    assert "not counted" not in note
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -199,7 +244,8 @@ def test_features_called_by_number_are_found_by_name(ending, tmp_path, capsys):
     at = {name: write(table, tmp_path / f"{name}.{ending}") for name, table in files.items()}
     shown = []
     for log_, labels_ in (("log", "labels"), ("log2", "labels2")):
-        model = tmp_path / f"model-{labels_}"
+        model = tmp_path / labels_ / "model"
+        model.parent.mkdir()
         options = ("-o", model, "--validation", at[labels_], *SETTINGS)
         assert run("train", at["log"], *options) == 0
         by_labels, _ = evaluated(capsys, model, "--labels", at[labels_])
@@ -209,7 +255,7 @@ def test_features_called_by_number_are_found_by_name(ending, tmp_path, capsys):
         history = unskew.load(model).validation_history_
         shown.append(
             [
-                list(by_labels["rankers"].values()), list(by_log.values()),
+                by_labels, by_log,
                 pq.read_table(out).to_pylist(), history,
             ]
         )  # fmt: skip

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from unskew.cli import reading as o
 from unskew.cli.console import output, print_json, show
+from unskew.cli.groups import refuse_idle
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,6 +102,16 @@ def read(
     from unskew.online.ab import read_ab
     from unskew.online.measures import DEFAULT_DEPTHS
 
+    refuse_idle("it goes with --sequential", {"--expected": expected != 0.02 and not sequential})
+    logs = [one for one in (control, treatment, pre_control, pre_treatment) if one is not None]
+    if all(map(o.is_saved, logs)):
+        given = {
+            "--session": session != "session", "--query": query != "query",
+            "--position": position != "position", "--click": click != "click",
+            "--weight": weight is not None, "--table": table is not None,
+            "--first-position": first_position != 1,
+        }  # fmt: skip
+        refuse_idle("the logs are compact already", given)
     found = read_ab(
         control, treatment, user=user, time=time, segment=segment, by=by,  # type: ignore[arg-type]
         measures=measure or (), depths=depth or DEFAULT_DEPTHS, pre_control=pre_control,
@@ -169,8 +180,18 @@ def plan(
 
     if (log is None) == (baseline is None):
         raise UsageError("give a LOG to take the baseline from, or --baseline")
+    refuse_idle(
+        "it goes with --sequential", {"--expected": expected is not None and not sequential}
+    )
     now: Any = baseline
-    if log is not None:
+    if log is None:
+        given = {
+            "--measure": measure != "click@1", "--user": user is not None,
+            "--session": session != "session", "--position": position != "position",
+            "--click": click != "click", "--first-position": first_position != 1,
+        }  # fmt: skip
+        refuse_idle("no log is read, the baseline is given", given)
+    else:
         columns = SessionColumns(
             session=session, position=position, click=click, user=user,
             first_position=first_position,

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unskew.cli.console import output, print_json, show
+from unskew.cli.groups import refuse_idle
 from unskew.cli.reading import Log, LogInput, context_of, load_ranker
 from unskew.cli.writing import Overwrite, check_outputs
 from unskew.errors import UsageError
@@ -78,6 +79,7 @@ def run(
 
     if out is not None and (len(method or []) != 1 or by_context):
         raise UsageError("--out writes one curve: give one --method, and not --by-context")
+    _refuse_idle(method, shuffled, model, resamples, level, by_context, bias)
     check_outputs({"--out": out}, [log, reading.features, *(bias or [])], overwrite=overwrite)
     data = reading.impressions(log)
     options: dict[str, Any] = {
@@ -104,6 +106,28 @@ def run(
         save_bias(out, found[0].bias, method=found[0].method, notes=found[0].notes)
     if all(one.bias is None for one in found):
         raise typer.Exit(1)
+
+
+def _refuse_idle(
+    method: list[str] | None,
+    shuffled: str | None,
+    model: str | None,
+    resamples: int,
+    level: float,
+    by_context: bool,
+    bias: list[Path] | None,
+) -> None:
+    """Refuse options that none of the chosen methods looks at."""
+    chosen = {*(method or ())}
+    for option, value, needed in (
+        ("--shuffled", shuffled, "randomization"), ("--model", model, "pairwise"),
+    ):  # fmt: skip
+        idle = value is not None and bool(chosen) and needed not in chosen
+        refuse_idle(f"it goes with the method {needed}", {option: idle})
+    refuse_idle(
+        "without resamples there are no intervals", {"--level": not resamples and level != 0.95}
+    )
+    refuse_idle("a file has the curve of all contexts", {"--bias": by_context and bool(bias)})
 
 
 def _read(path: Path) -> Outcome:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from unskew.cli.console import output, print_json
+from unskew.cli.console import output, print_json, say
+from unskew.cli.groups import given_of, refuse_idle
 from unskew.cli.log_evaluation import (
     Judging,
     click_model_ranker,
@@ -84,6 +85,7 @@ def run(
     wanted = Wanted(list(rankers.values()), score or [])
     data = reading.labels(str(labels), wanted)
     found = _on_labels(data, _scores(rankers, wanted, data.features), measuring)
+    _note_skipped(data, found, measuring)
     compared = _compared(found, measuring)
     if as_json:
         print_json(evaluation_json(found, compared))
@@ -104,6 +106,8 @@ def _judge(
     as_json: bool,
 ) -> None:
     """Judge rankers on a held-out log."""
+    idle = given_of(measuring, ("test", "ties", "empty", "max_grade"))
+    refuse_idle("it goes with --labels; a log has clicks", idle)
     from unskew.evaluation.counterfactual import DEFAULT_METRICS
     from unskew.evaluation.log_evaluation import LEADING
 
@@ -167,11 +171,25 @@ def _on_labels(
     return {name: evaluate(score, data, **options) for name, score in scores.items()}
 
 
+def _note_skipped(
+    data: LabelledData, found: Mapping[str, Evaluation], measuring: Measuring
+) -> None:
+    """Say how many queries a metric does not count because nothing in them is relevant."""
+    counted = min(n for one in found.values() for n in one.n_queries.values())
+    if measuring.empty == "skip" and counted < data.n_queries:
+        say(
+            f"{data.n_queries - counted:,} of {data.n_queries:,} queries have no relevant document and "
+            "are not counted (--empty)"
+        )
+
+
 def _compared(found: Mapping[str, Evaluation], measuring: Measuring) -> list[Comparison]:
     """The paired comparisons of two rankers or more, metric by metric."""
     from unskew.evaluation.significance import compare
 
     if len(found) < 2:
+        idle = given_of(measuring, ("baseline", "test"))
+        refuse_idle("one ranker alone is compared with nothing", idle)
         return []
     options: dict[str, Any] = {"baseline": measuring.baseline, "test": measuring.test}
     metrics = next(iter(found.values())).per_query

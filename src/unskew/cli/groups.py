@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
+
+from unskew.errors import UsageError
 
 
 def spell_out(command: Callable[..., None]) -> Callable[..., None]:
@@ -33,6 +35,22 @@ def spell_out(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = Signature(options)  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in options}
     return run
+
+
+def refuse_idle(reason: str, given: Mapping[str, bool]) -> None:
+    """Refuse the first option that was given and cannot act; ``reason`` says why not."""
+    for option, was_given in given.items():
+        if was_given:
+            raise UsageError(f"{option} has no effect here: {reason}")
+
+
+def given_of(group: Any, names: Container[str]) -> dict[str, bool]:
+    """Which options of a group, of the fields of these names, differ from their defaults."""
+    return {
+        f"--{field.name.replace('_', '-')}": getattr(group, field.name) != field.default
+        for field in fields(group)
+        if field.name in names
+    }
 
 
 def _fields(group: Any) -> list[Parameter]:

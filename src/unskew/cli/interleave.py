@@ -10,6 +10,7 @@ from rich.table import Table
 
 from unskew.cli import reading as o
 from unskew.cli.console import errors, output, print_json, show
+from unskew.cli.groups import refuse_idle
 from unskew.cli.writing import Overwrite, check_outputs, check_table_path, write_table
 
 if TYPE_CHECKING:
@@ -81,6 +82,11 @@ def read(
     """Say which ranker the clicks prefer, per impression and per user, with intervals."""
     from unskew.online.preference import read_interleaving
 
+    columns = {"--query": query != "query", "--doc": doc != "doc"}
+    if mixed is None:
+        refuse_idle("it goes with --mixed", columns)
+    else:
+        refuse_idle("the teams are those of --mixed", {"--team": team != "team"})
     found = read_interleaving(
         log, session=session, click=click, team=team, user=user, credit=credit, mixed=mixed,
         query=query, doc=doc, level=level, table=table,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import say
+from unskew.cli.groups import given_of, refuse_idle
 from unskew.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -198,11 +199,9 @@ class LogInput:
         return _columns(source, table) if events is None else log_columns(source, events)
 
     def _refuse_others(self, strict: bool, acting: set[str], reason: str) -> None:
-        for field in fields(self):
-            given = getattr(self, field.name) != field.default
-            if strict and given and field.name not in acting:
-                option = "--" + field.name.replace("_", "-")
-                raise UsageError(f"{option} has no effect here: {reason}")
+        if strict:
+            idle = [field.name for field in fields(self) if field.name not in acting]
+            refuse_idle(reason, given_of(self, idle))
 
 
 @dataclass(frozen=True)
@@ -230,7 +229,7 @@ class DataInput(LogInput):
         narrowed = self._narrowed(wanted, path, self.table, {*roles.values()})
         return read_labels(path, table=self.table, **roles, **narrowed)
 
-    def refuse_idle(self, log: str, validation: str, *, labels: bool) -> None:
+    def refuse_idle_options(self, log: str, validation: str, *, labels: bool) -> None:
         """Refuse an option that acts on neither the training nor the held-out data."""
         acting = self._acting(log, labels) | self._acting(validation, self._are_labels(validation))
         self._refuse_others(True, acting, f"neither {log} nor {validation} is read by it")

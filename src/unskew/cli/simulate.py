@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import show
+from unskew.cli.groups import refuse_idle
 from unskew.cli.reading import Quiet
 from unskew.cli.train_settings import assignment
 from unskew.cli.writing import Overwrite, check_outputs, marked
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 
 PARTS = ("train", "validation", "test")
+DEFAULT_QUERIES = 1_000
+DEFAULT_SHARE = 0.01
 
 
 def _parameter(text: str) -> Any:
@@ -79,7 +82,7 @@ def run(
     ] = "ranksvm",
     share: Annotated[
         float, typer.Option(help="The share of labelled queries that train the ranksvm.")
-    ] = 0.01,
+    ] = DEFAULT_SHARE,
     explore: Annotated[float, typer.Option(help="The share of sessions that are shuffled.")] = 0.0,
     length: Annotated[int, typer.Option(help="Results on a page; 0 shows all.", min=0)] = 10,
     part: Annotated[
@@ -89,7 +92,7 @@ def run(
         str | None, typer.Option(help="Which dataset a folder holds, such as mslr-web10k.")
     ] = None,
     fold: Annotated[int, typer.Option(help="Which fold of a dataset.", min=1)] = 1,
-    queries: Annotated[int, typer.Option(help="How many queries to generate.")] = 1_000,
+    queries: Annotated[int, typer.Option(help="How many queries to generate.")] = DEFAULT_QUERIES,
     labels: Annotated[
         Path | None, typer.Option(help="Also write the labelled test documents here (Parquet).")
     ] = None,
@@ -111,6 +114,7 @@ def run(
         {f"{option} ({what})": path for what, (option, path) in written.items()}, [data],
         overwrite=overwrite,
     )  # fmt: skip
+    _refuse_idle(data, part, dataset, fold, queries, policy, share)
     found, labelled = _labelled(data, part, dataset, fold, queries, seed)
     from unskew.simulate import click_model, sample_to_parquet
 
@@ -137,14 +141,34 @@ def run(
         show(f"  {what:<18}{path}")
 
 
+def _refuse_idle(
+    source: str, part: str, dataset: str | None, fold: int, queries: int, policy: str, share: float
+) -> None:
+    """Refuse options that say nothing about this kind of data, or about this policy."""
+    from unskew.datasets.opening import GENERATED
+
+    if part not in PARTS:
+        raise UsageError(f"--part must be one of {', '.join(PARTS)}, got {part!r}")
+    of_folders = {"--dataset": dataset is not None, "--fold": fold != 1}
+    if source == GENERATED:
+        refuse_idle("generated data has no folds", of_folders)
+    else:
+        refuse_idle(f"{source} is not generated", {"--queries": queries != DEFAULT_QUERIES})
+        if not Path(source).is_dir():
+            parts = {"--part": part != "train"}
+            refuse_idle(f"{source} is one file without parts", of_folders | parts)
+    ranked = policy in ("ranksvm", "drifting")
+    refuse_idle(
+        f"the policy {policy} trains no ranker", {"--share": not ranked and share != DEFAULT_SHARE}
+    )
+
+
 def _labelled(
     source: str, part: str, dataset: str | None, fold: int, n_queries: int, seed: int
 ) -> tuple[Dataset, LabelledData]:
     """A file, a folder of a known dataset or generated data; and the part that was asked for."""
     from unskew.datasets.opening import GENERATED, GeneratedSize, open_labelled
 
-    if part not in PARTS:
-        raise UsageError(f"--part must be one of {', '.join(PARTS)}, got {part!r}")
     if source == GENERATED and n_queries < 10:
         raise UsageError(f"--queries must be 10 or more, got {n_queries}")
     opened = open_labelled(source, dataset=dataset, size=GeneratedSize(n_queries))

@@ -121,7 +121,7 @@ def run(
     inputs = [log, reading.features, config, validation, init_model]
     check_folder("--out", out, inputs, name, RANKERS[name].old_kinds)
     if validation is not None:
-        reading.refuse_idle(log, validation, labels=labels)
+        reading.refuse_idle_options(log, validation, labels=labels)
     held_out = None if validation is None else reading.held_out(validation)
     options: dict[str, Any] = {"validation": held_out, "init_model": init_model}
     started = clock.perf_counter()
