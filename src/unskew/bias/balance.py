@@ -57,7 +57,6 @@ class Strata:
             )
         )
 
-
     def information(self, theta: FloatArray, dispersion: float) -> FloatArray:
         """What the strata tell about log(theta), as a matrix, in clicks.
 

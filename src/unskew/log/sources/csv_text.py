@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -12,6 +10,7 @@ from itertools import groupby
 import duckdb
 
 from unskew.errors import DataError
+from unskew.log.sources.compression import check_whole, compression
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.matching import check_same_columns
 from unskew.log.sources.table import (
@@ -24,9 +23,8 @@ from unskew.log.sources.table import (
     quoted,
 )
 
-# Lines read to find a header, whose quoted names may go over several, and bytes unpacked at a time.
+# Lines read to find a header, whose quoted names may go over several.
 _HEADER_LINES = 64
-_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class _Header:
         return (
             f"read_csv([{listed}], columns={{{types}}}, delim={literal(self.delimiter)}, header=true, "
             "skip=0, auto_detect=false, quote='\"', escape='\"', nullstr='', strict_mode=true, "
-            f"null_padding=false, compression={_compression(files[0])})"
+            f"null_padding=false, compression={literal(compression(files[0]))})"
         )
 
 
@@ -57,8 +55,8 @@ def _open(request: Request) -> SourceTable:
     for file in files:
         check_same_columns(files[0], names, file, headers[file].names)
         check_names(headers[file].names, f"{file}, header")
-        _check_whole(file)
-    alike = groupby(files, key=lambda file: (headers[file], _compression(file)))
+        check_whole(file)
+    alike = groupby(files, key=lambda file: (headers[file], compression(file)))
     runs = [(header, list(run)) for (header, _), run in alike]
     columns = ", ".join(quoted(column) for column in names)
     # Columns that stand in another order are matched by name.
@@ -93,7 +91,7 @@ def _header(file: str, connection: duckdb.DuckDBPyConnection) -> _Header:
         found = connection.execute(
             f"SELECT line FROM read_csv({file_literal(file)}, columns={{'line': 'VARCHAR'}}, "
             "delim='\x01', quote='', escape='', header=false, auto_detect=false, "
-            f"compression={_compression(file)}) LIMIT {_HEADER_LINES}"
+            f"compression={literal(compression(file))}) LIMIT {_HEADER_LINES}"
         ).fetchall()
     lines = [line or "" for (line,) in found]
     if not lines or not lines[0]:
@@ -102,26 +100,6 @@ def _header(file: str, connection: duckdb.DuckDBPyConnection) -> _Header:
     names = next(csv.reader((line + "\n" for line in lines), delimiter=delimiter))
     # A column without a name, such as the index of a data frame, is called as pandas calls it.
     return _Header(delimiter, tuple(name or f"Unnamed: {k}" for k, name in enumerate(names)))
-
-
-def _compression(file: str) -> str:
-    """How a file is compressed, as SQL: DuckDB cannot tell it from a name with a question mark."""
-    kinds = {"gz": "gzip", "zst": "zstd"}
-    return literal(kinds.get(file.lower().rpartition(".")[2], "none"))
-
-
-def _check_whole(file: str) -> None:
-    """Refuse a gzip file whose checksum or length is wrong, which DuckDB does not look at."""
-    if not file.lower().endswith(".gz"):
-        return
-    try:
-        with gzip.open(file) as stream:
-            while stream.read(_CHUNK):
-                pass
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{file}: the compressed file is truncated or damaged ({error}). Remedy: copy it again."
-        ) from error
 
 
 def _rows(file: str, header: _Header, connection: duckdb.DuckDBPyConnection) -> int:
