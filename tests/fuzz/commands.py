@@ -38,7 +38,8 @@ for _module in (
     "unskew.bias.comparison", "unskew.clicks", "unskew.export.exporting", "unskew.online.ab",
     "unskew.online.preference", "unskew.online.judging.results", "unskew.rankers.lambdamart.ranker",
     "unskew.simulate", "unskew.datasets.opening", "scipy.stats", "unskew.evaluation.evaluation",
-    "unskew.evaluation.counterfactual", "unskew.cli.evaluate",
+    "unskew.evaluation.counterfactual", "unskew.cli.evaluate", "unskew.rankers.neural.ranker",
+    "torch.optim", "torch._dynamo",
 ):  # fmt: skip
     importlib.import_module(_module)
 

@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -32,6 +33,14 @@ WRITERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "train ranksvm": (
         ("train", "log.csv", "-o", "out", "--ranker", "ranksvm", "--threads", "1", "-q"), ("out",),
+    ),
+    "train click-model": (
+        ("train", "log.csv", "-o", "out", "--ranker", "click-model", *TRAINING), ("out",),
+    ),
+    "train dnn": (
+        ("train", "log.csv", "-o", "out", "--ranker", "dnn", "--set", "n_epochs=1", "--set",
+         "hidden=[4]", "--threads", "1", "-q"),
+        ("out",),
     ),
     "export": (("export", "model", "--to", "elasticsearch", "-o", "out"), ("out",)),
     "bias": (
@@ -79,8 +88,9 @@ def _read(path: Path) -> None:
 
 
 def leftovers(place: Path) -> list[str]:
-    """Temporary names in the place and in what was written there."""
-    return [str(p.relative_to(place)) for p in place.rglob(".unskew-*")]
+    """Temporary names in the place, in what was written there, and in the temporary folder."""
+    found = [*place.rglob(".unskew-*"), *(place.parent / "temporary").glob("*")]
+    return [str(p.relative_to(place.parent)) for p in found]
 
 
 def _words(name: str, place: Path) -> list[str]:
@@ -90,8 +100,13 @@ def _words(name: str, place: Path) -> list[str]:
 
 def called(name: str, place: Path) -> None:
     """Run a writing command in a place."""
-    command, *words = _words(name, place)
-    run_command(WRITERS[name][0][0] if command != WRITERS[name][0][0] else command, *words)
+    temporary = place.parent / "temporary"
+    temporary.mkdir(exist_ok=True)
+    usual, tempfile.tempdir = tempfile.tempdir, str(temporary)
+    try:
+        run_command(WRITERS[name][0][0], *_words(name, place)[1:])
+    finally:
+        tempfile.tempdir = usual
 
 
 # A full disk ------------------------------------------------------------------------------------
@@ -180,8 +195,6 @@ def _in_child(name: str, place: Path, seconds: float | None) -> bool:
 
 def kills(rounds: int) -> Findings:
     """So many kills over all writing commands; this process itself runs none of them."""
-    import tempfile
-
     kind = Kind("kills", ("files",), prepare, lambda *_: None)
     findings = Findings()
     with tempfile.TemporaryDirectory(prefix="fuzz-kills-") as folder:

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from unskew.errors import UnskewError
 
-SECONDS = 20.0
+SECONDS = 60.0
 MEMORY = 6 << 30
 
 # What a case may end with: everything else is a finding.

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import unskew
 from fuzz.mutations import mutated_array, mutated_bytes, mutated_json, mutated_text
 from fuzz.oracle import Kind, main
+from unskew.rankers.click_model.ranker import ClickModelRanker
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 from unskew.rankers.neural.ranker import NeuralRanker
 from unskew.rankers.ranksvm.ranker import PropensityRankSVM
@@ -59,6 +60,7 @@ def prepare_models(folder: Path) -> None:
         "lightgbm": UnbiasedLambdaMART(**trees),
         "xgboost": UnbiasedLambdaMART(**trees, booster="xgboost"),
         "ranksvm": PropensityRankSVM(**QUICK, max_rounds=2),
+        "click-model": ClickModelRanker(**trees, click_model="pbm"),
         "dnn": NeuralRanker(**QUICK, hidden=(5, 4), n_epochs=1),
     }
     for name, ranker in rankers.items():
@@ -198,7 +200,12 @@ def _use_impressions(data: unskew.Impressions) -> str | None:
 
 
 KINDS = (
-    Kind("models", ("lightgbm", "xgboost", "ranksvm", "dnn"), prepare_models, attempt_model),
+    Kind(
+        "models",
+        ("lightgbm", "xgboost", "click-model", "ranksvm", "dnn"),
+        prepare_models,
+        attempt_model,
+    ),
     Kind("impressions", ("log",), prepare_impressions, attempt_impressions),
 )
 

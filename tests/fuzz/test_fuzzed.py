@@ -13,7 +13,7 @@ from fuzz.__main__ import PLAN
 
 TESTS = Path(__file__).resolve().parents[1]
 # A few hundred cases of what is read; fewer of whole commands, which take longer.
-CASES = {"commands": 72, "interruptions": 33}
+CASES = {"commands": 72, "interruptions": 26}
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -172,3 +172,12 @@ def test_a_database_spills_when_memory_is_short(tmp_path: Path) -> None:
         )
     data = unskew.read_log(file, table="clicks", memory_limit="60MB", threads=1)
     assert data.n_rows == 600_000
+
+
+@pytest.mark.parametrize("column", ["unskew_row", "UNSKEW_ROW"])
+def test_a_reserved_column(tmp_path, column):
+    """The one name that reading itself needs is refused, and said so."""
+    file = tmp_path / "log.csv"
+    file.write_text(f"session,query,doc,position,click,{column}\n1,1,1,1,1,x\n")
+    with pytest.raises(unskew.errors.DataError, match=r"'unskew_row' is taken .* rename the column"):
+        unskew.read_log(file)

@@ -43,7 +43,7 @@ def make_ranker(name: str, *, n_jobs: int | None, verbose: int, **settings: Any)
     """A ranker of the registry; a setting that it does not have is an error that names it."""
     from unskew.registry import RANKERS
 
-    if name not in RANKERS:
+    if not isinstance(name, str) or name not in RANKERS:
         raise UsageError(f"--ranker must be one of {', '.join(RANKERS)}, got {name!r}")
     kind = RANKERS[name].load()
     known = signature(kind).parameters

@@ -168,6 +168,11 @@ def opened(
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS SELECT * FROM {expression}")
         relation = connection.sql(f"SELECT * FROM {VIEW}")
         columns = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    if "unskew_row" in {column.lower() for column in columns}:
+        raise DataError(
+            f"{name}: the column name 'unskew_row' is taken for the numbers of rows. Remedy: rename "
+            "the column."
+        )
     return SourceTable(
         name, columns, lambda sql: connection.sql(sql).to_arrow_reader(BATCH_ROWS), **known
     )
