@@ -19,6 +19,15 @@ TITLES = {
     PAIRWISE: "Pairwise Debiasing",
 }
 
+# The same in a few words, for the parts of a blend.
+SHORT = {
+    BLIND: "position ignored",
+    DEBIASED: "debiased",
+    FINISH: "LambdaMART on posterior relevance",
+    RAW: TITLES[RAW],
+    PAIRWISE: TITLES[PAIRWISE],
+}
+
 # The click models that are tried, the simplest first; contextual where the log has contexts.
 CLICK_MODELS_TRIED = ("pbm", "ubm", "dbn", "trust")
 # What the default number of leaves is multiplied by, once the click model is known.

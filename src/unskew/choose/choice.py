@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from unskew.choose.blend import Blend
-from unskew.choose.candidates import TITLES
+from unskew.choose.candidates import SHORT, TITLES
 from unskew.choose.search import Trial
 
 
@@ -81,16 +81,22 @@ class Choice:
     def __str__(self) -> str:
         header = f"{'tried':<42}{'leaves':>7}{'fold':>5}{'trees':>7}{'held-out':>11}{'seconds':>9}"
         rows = [_trial_line(one) for one in self.trials]
-        shares = [f"{one['name']:<58}{_number(one['dcg'], 5):>11}" for one in self.blends]
-        measured = ["", f"{'held-out queries, doubly robust DCG@10':<58}{'':>11}", *shares]
-        lines = [header, *rows, *(measured if len(shares) > 1 else []), "", self.winner]
+        shares = [f"{one['name']:<70}{_number(one['dcg'], 5):>11}" for one in self.blends]
+        measured = ["", f"{'added up':<70}{'DCG@10':>11}", *shares]
+        lines = [
+            header,
+            *rows,
+            *(measured if len(shares) > 1 else []),
+            "",
+            f"chosen: {self.winner}",
+        ]
         return "\n".join([*lines, *(f"- {reason}" for reason in self.reasons)])
 
 
 def described(weights: Mapping[str, float]) -> str:
-    """A blend in words, such as "60% click likelihood, 40% click likelihood, position ignored"."""
+    """A blend in words, such as "75% debiased + 25% position ignored"."""
     parts = sorted(weights.items(), key=lambda one: -one[1])
-    return " + ".join(f"{weight:.0%} {TITLES[part]}" for part, weight in parts)
+    return " + ".join(f"{weight:.0%} {SHORT[part]}" for part, weight in parts)
 
 
 def _blend_row(blend: Blend) -> dict[str, Any]:

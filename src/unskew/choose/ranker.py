@@ -20,6 +20,7 @@ from unskew.choose.search import Search, Trial, expected_trials
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
+from unskew.log.log_summary import LogSummary
 from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
 from unskew.rankers.base import Ranker
@@ -148,8 +149,11 @@ class AutoRanker(TreeRanker):
         check_rankable(data.features)
         check_clicks(data)
         if init_model is not None:
-            return self._continue(data, self._earlier(init_model), callbacks)
-        return self._choose(data, callbacks)
+            self._continue(data, self._earlier(init_model), callbacks)
+        else:
+            self._choose(data, callbacks)
+        self.training_log_ = LogSummary.of(data)
+        return self
 
     def fit_labels(
         self,
@@ -167,7 +171,7 @@ class AutoRanker(TreeRanker):
             "UnbiasedLambdaMART().fit_labels(…), or --ranker lambdamart --labels"
         )
 
-    def _choose(self, data: Impressions, callbacks: Sequence[Callback]) -> Self:
+    def _choose(self, data: Impressions, callbacks: Sequence[Callback]) -> None:
         seed = seed_of(self.random_state) or 0
         budget = Budget(self.trials, self.seconds)
         common = {
@@ -201,7 +205,6 @@ class AutoRanker(TreeRanker):
         self.best_round_, self.interrupted_ = None, search.interrupted
         for remark in search.remarks():
             warnings.warn(remark, stacklevel=4)
-        return self
 
     def _watched(self, search: Search) -> None:
         """A place for whoever wants to see what was found and not chosen."""
@@ -226,7 +229,7 @@ class AutoRanker(TreeRanker):
             [bias.resized(n_positions) for bias in biases], n_positions=n_positions
         )
 
-    def _continue(self, data: Impressions, before: Self | None, callbacks: Any) -> Self:
+    def _continue(self, data: Impressions, before: Self | None, callbacks: Any) -> None:
         """The earlier trees and more of them, on the likelihood of these clicks."""
         assert before is not None  # noqa: S101 - for the type checker
         earlier = before.as_click_model()
@@ -240,7 +243,6 @@ class AutoRanker(TreeRanker):
         ):  # fmt: skip
             setattr(self, name, getattr(inner, name))
         self.choice_ = before.choice_
-        return self
 
     # Using --------------------------------------------------------------------------------------
 

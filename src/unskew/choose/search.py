@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from unskew.array_types import FloatArray
 from unskew.choose.budget import Budget, BudgetSpentError
@@ -45,12 +46,18 @@ from unskew.rankers.sizes import default_leaves
 EXPLORED, LARGE = 40_000, 60_000
 # A later candidate must raise the mean log-likelihood by this share of it to take the place.
 CLEARLY_BETTER = 0.001
+# The log-likelihood of the held-out clicks of a fold must rise by more than chance makes it rise.
+LEAST_GAIN, NEWTON_STEPS = 3.0, 6
 LARGE_SETTINGS = {"learning_rate": 0.1, "n_estimators": 600}
 
 
 @dataclass
 class Trial:
-    """One training: what, on which queries, how it fared."""
+    """One training: what, on which queries, how it fared.
+
+    ``log_likelihood`` is the mean over the held-out impressions; ``gain`` is how much higher the sum is
+    than with one relevance for all documents.
+    """
 
     title: str
     part: str
@@ -59,7 +66,7 @@ class Trial:
     trees: int
     seconds: float
     log_likelihood: float | None = None
-    better_than_none: bool = True
+    gain: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,12 +189,12 @@ class Search:
             told.append(
                 f"the search was interrupted: the model is made of the {done} trials that were complete"
             )
-        judged = [one for one in self.found.trials if one.log_likelihood is not None]
-        if not any(one.better_than_none for one in judged):
+        gains = [one.gain for one in self.found.trials if one.gain is not None]
+        if gains and float(np.mean(gains)) < LEAST_GAIN:
             told.append(
-                "no model made the held-out clicks more likely than no model at all: what the features "
-                "say about the clicks is no more than chance, and so is this ranking. Give more "
-                "sessions or better features"
+                "no model made the held-out clicks much more likely than no model at all: what the "
+                "features say about the clicks is no more than chance, and so is this ranking. Give "
+                "more sessions or better features"
             )
         return told
 
@@ -299,8 +306,9 @@ class Search:
         self.budget.begin()
         started = time.perf_counter()
         ranker = candidate.make(self._seed + 101 * number, self._common)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings():
+            # What a candidate warns of is no news of the blend; `remarks` has that.
+            warnings.simplefilter("ignore")
             try:
                 fitted(ranker)
             except KeyboardInterrupt:
@@ -311,7 +319,7 @@ class Search:
             # A training that the clock ended is no fair trial.
             raise BudgetSpentError
         member = _member(candidate, ranker, number, fold)
-        trial = _trial(member, time.perf_counter() - started, caught)
+        trial = _trial(member, fold, time.perf_counter() - started)
         self.found.trials.append(trial)
         if keep and (candidate.part != DEBIASED or self.found.chosen is candidate):
             self.found.add(member)
@@ -334,20 +342,34 @@ def _member(candidate: Candidate, ranker: Any, number: int, fold: Fold) -> Membe
     return Member(candidate, ranker, number, score, relevance)
 
 
-def _trial(member: Member, seconds: float, caught: Sequence[Any]) -> Trial:
+def _trial(member: Member, fold: Fold, seconds: float) -> Trial:
     history = member.ranker.validation_history_
-    told = " ".join(str(one.message) for one in caught)
-    helped = "no tree made the held-out clicks more likely" not in told
     settings = {
         name: value
         for name, value in member.candidate.settings.items()
         if isinstance(value, int | float | str) or value is None
     }
-    return Trial(
+    found = Trial(
         member.candidate.title, member.candidate.part, member.fold, settings,
-        member.ranker.trees_.n_rounds, seconds, max(history) if history else None,
-        helped and "no tree could be grown" not in told,
+        member.ranker.trees_.n_rounds, seconds,
     )  # fmt: skip
+    if history and member.relevance is not None:
+        found.log_likelihood = max(history)
+        found.gain = _gain(member, fold)
+    return found
+
+
+def _gain(member: Member, fold: Fold) -> float:
+    """How much likelier the held-out clicks are than with the best one relevance for all."""
+    likelihood = member.ranker.click_model_.on(fold.held_out)
+    present = likelihood.evidence(member.relevance).log_likelihood
+    offset, n = member.ranker.offset_, len(fold.held_out.documents)
+    for _ in range(NEWTON_STEPS):
+        evidence = likelihood.evidence(np.full(n, expit(offset)))
+        information = max(float(evidence.information.sum()), 1e-12)
+        offset += float(np.clip(evidence.gradient.sum() / information, -2.0, 2.0))
+    alone = likelihood.evidence(np.full(n, expit(offset))).log_likelihood
+    return float(present - alone)
 
 
 def expected_trials(data: Impressions, debias: Any, n_folds: int) -> int:

@@ -89,15 +89,12 @@ class Ranker(BaseEstimator, ABC):
         rounds by the bias of the last one trained.
     best_round_
         The round that early stopping kept, counted from 1, or None.
-<<<<<<< HEAD
     training_log_
         What `unskew inspect --against` needs of the log, or None for a model of labels.
     tuning_
         What `unskew.tune` has tried, on a ranker that it returned.
-=======
     interrupted_
         Whether Ctrl-C ended the training.
->>>>>>> 9567cfc (A ranker that chooses method and settings from clicks alone; sizes that follow the data; early stopping holds out queries by itself)
 
     """
 
@@ -119,11 +116,8 @@ class Ranker(BaseEstimator, ABC):
     bias_history_: BiasHistory = field(init=False)
     validation_history_: list[float] = field(init=False)
     best_round_: int | None = field(init=False)
-<<<<<<< HEAD
     tuning_: dict[str, Any] = field(init=False)
-=======
     interrupted_: bool = field(init=False)
->>>>>>> 9567cfc (A ranker that chooses method and settings from clicks alone; sizes that follow the data; early stopping holds out queries by itself)
     feature_names_: tuple[str, ...] = field(init=False)
     categories_: dict[str, tuple[str, ...]] = field(init=False)
     training_log_: LogSummary | None = field(init=False)
@@ -172,17 +166,13 @@ class Ranker(BaseEstimator, ABC):
             X, click, session=session, query=query, position=position, doc=doc, weight=weight,
             context=context,
         )  # fmt: skip
-<<<<<<< HEAD
         n_positions = data.n_curve_positions(self.n_positions)
-        self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
+        part = data
+        if validation is None and self._holds_out:
+            part, validation = hold_out_clicks(data, HELD_OUT, self._split_rng())
+        self._learn(part, self.debias, n_positions, validation, callbacks, init_model)
         self.training_log_ = LogSummary.of(data)
         return self
-=======
-        n_positions = min(self.n_positions or data.max_position, data.max_position)
-        if validation is None and self._holds_out:
-            data, validation = hold_out_clicks(data, HELD_OUT, self._split_rng())
-        return self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
->>>>>>> 9567cfc (A ranker that chooses method and settings from clicks alone; sizes that follow the data; early stopping holds out queries by itself)
 
     def fit_labels(
         self,

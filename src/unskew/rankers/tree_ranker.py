@@ -23,11 +23,7 @@ from unskew.trees.boosters import Trees, library
 TREES: Mapping[str, Constraint] = {
     "n_estimators": COUNT,
     "learning_rate": ABOVE_ZERO,
-<<<<<<< HEAD
-    "num_leaves": whole(2, 131_072),  # LightGBM's own limit
-=======
-    "num_leaves": optional(whole(2)),
->>>>>>> 9567cfc (A ranker that chooses method and settings from clicks alone; sizes that follow the data; early stopping holds out queries by itself)
+    "num_leaves": optional(whole(2, 131_072)),  # LightGBM's own limit
     "feature_fraction": SHARE,
     "bagging_fraction": SHARE,
     "min_sum_hessian_in_leaf": ABOVE_ZERO,
