@@ -125,6 +125,7 @@ def test_the_registry_loads_nothing():
 
 
 QUICK = {
+    "auto": {"trials": 2, "n_jobs": 1, "verbose": 0},
     "lambdamart": {"n_estimators": 2, "n_jobs": 1, "verbose": 0},
     "click-model": {"n_estimators": 2, "n_jobs": 1, "verbose": 0},
     "ranksvm": {"C": 0.001, "max_rounds": 2},

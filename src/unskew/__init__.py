@@ -3,8 +3,8 @@
 import unskew
 
 data = unskew.read_log("clicks.parquet", features="features.parquet")
-ranker = unskew.UnbiasedLambdaMART(p=0.5).fit(data)
-ranker.position_bias_
+ranker = unskew.fit(data)
+ranker.choice_
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from unskew import datasets as datasets
     from unskew import online as online
     from unskew import simulate as simulate
+    from unskew.choose.fit import fit as fit
+    from unskew.choose.ranker import AutoRanker as AutoRanker
     from unskew.choose.tuning import tune as tune
     from unskew.errors import DataError as DataError
     from unskew.errors import MissingDependencyError as MissingDependencyError
@@ -57,6 +59,8 @@ _NAMES, __getattr__, __dir__ = lazy_names(
         "unskew.errors:StoreError",
         "unskew.errors:UnskewError",
         "unskew.errors:UsageError",
+        "unskew.choose.fit:fit",
+        "unskew.choose.ranker:AutoRanker",
         "unskew.log.features:Features",
         "unskew.log.impressions:Impressions",
         "unskew.log.labelled:LabelledData",

@@ -173,9 +173,14 @@ def _named(*entries: Any) -> Mapping[str, Any]:
 
 # The rankers that learn from pairs of a clicked and an unclicked result, and all of them.
 _PAIRWISE = ("lambdamart", "ranksvm", "dnn")
-_ALL = (*_PAIRWISE, "click-model")
+_ALL = (*_PAIRWISE, "click-model", "auto")
 
 RANKERS: Mapping[str, RankerEntry] = _named(
+    RankerEntry(
+        "auto",
+        "unskew.choose.ranker:AutoRanker",
+        "method and settings chosen from the clicks: a blend of trees",
+    ),
     RankerEntry(
         "lambdamart",
         "unskew.rankers.lambdamart.ranker:UnbiasedLambdaMART",
@@ -224,7 +229,7 @@ METHODS: Mapping[str, Method] = _named(
         "click-model",
         "Click model",
         "EM of a click model beside trees for the relevance",
-        learned_by=("click-model",),
+        learned_by=("click-model", "auto"),
         needs=(FEATURES,),
     ),
     Method(

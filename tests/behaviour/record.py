@@ -31,6 +31,8 @@ from unskew.cli import app
 
 HASHES = Path(__file__).with_name("hashes.json")
 ROUNDS = 8
+# The paper's leaves: without a word the number follows the size of the log.
+TREES: dict[str, Any] = {"n_estimators": ROUNDS, "num_leaves": 31}
 
 
 def digest(*values: Any) -> str:
@@ -166,14 +168,14 @@ def rankers(
         for name, debias in treatments.items():
             for p in (0.0, 0.5) if name == "pairwise" else (0.5,):
                 ranker = unskew.UnbiasedLambdaMART(
-                    n_estimators=ROUNDS, debias=debias, p=p, booster=booster, **common
+                    **TREES, debias=debias, p=p, booster=booster, **common
                 )
                 yield f"lambdamart {booster} {name} p={p}", ranker_parts(ranker.fit(data), X)
-        ranker = unskew.UnbiasedLambdaMART(n_estimators=ROUNDS, booster=booster, **common)
+        ranker = unskew.UnbiasedLambdaMART(**TREES, booster=booster, **common)
         yield f"lambdamart {booster} labels", ranker_parts(ranker.fit_labels(labels), X)
         for kind, held_out in (("labels", labels), ("clicks", data)):
             ranker = unskew.UnbiasedLambdaMART(
-                n_estimators=ROUNDS,
+                **TREES,
                 booster=booster,
                 early_stopping_rounds=3,
                 n_positions=6,
@@ -181,7 +183,7 @@ def rankers(
             )
             ranker.fit(data, validation=held_out)
             yield f"lambdamart {booster} validation {kind}", ranker_parts(ranker, X)
-        more = unskew.UnbiasedLambdaMART(n_estimators=ROUNDS, booster=booster, **common)
+        more = unskew.UnbiasedLambdaMART(**TREES, booster=booster, **common)
         more.fit(data, init_model=ranker)
         yield f"lambdamart {booster} continued", ranker_parts(more, X)
     for name in ("pairwise", "clicked", "relative-ctr", "none"):
@@ -281,7 +283,19 @@ def commands(folder: Path) -> Iterator[tuple[str, list[Any]]]:
     for name, source in (("raw", read), ("compacted", [compacted])):
         model = str(folder / f"model {name}")
         _run(
-            ["train", *source, "-o", model, "--n-estimators", "8", "--random-state", "1", "--quiet"]
+            [
+                "train",
+                *source,
+                "-o",
+                model,
+                "--n-estimators",
+                "8",
+                "--num-leaves",
+                "31",
+                "--random-state",
+                "1",
+                "--quiet",
+            ]
         )
         ranker = unskew.load(model)
         yield f"train {name}", ranker_parts(ranker, labelled().features)

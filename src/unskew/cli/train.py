@@ -17,6 +17,7 @@ from unskew.errors import UsageError
 if TYPE_CHECKING:
     from unskew.log.impressions import Impressions
 
+_CHOICE = "The choice, unless --ranker or a setting of a ranker says otherwise"
 _RANKER = "The ranker"
 _TREES = "Its trees"
 
@@ -29,10 +30,17 @@ def _setting(text: str, panel: str = _RANKER) -> Any:
 class Settings:
     """Settings of a ranker; None leaves its default."""
 
+    seconds: Annotated[
+        float | None, _setting("The most seconds that choosing may take (default any).", _CHOICE)
+    ] = None
+    trials: Annotated[
+        int | None, _setting("The most trainings that choosing may take (default 40).", _CHOICE)
+    ] = None
     debias: Annotated[
         str | None,
         _setting(
-            "{methods} (default pairwise), none, a file of 'unskew bias -o', or 0.68,0.61,0.48."
+            "{methods} (default pairwise; click-model for auto and click-model), none, a file of "
+            "'unskew bias -o', or 0.68,0.61,0.48."
         ),
     ] = None
     p: Annotated[float | None, _setting("Regularisation of the bias (default 0.5).")] = None
@@ -49,10 +57,13 @@ class Settings:
     random_state: Annotated[int | None, _setting("The seed.")] = None
     booster: Annotated[str | None, _setting("{boosters} (default lightgbm).", _TREES)] = None
     n_estimators: Annotated[
-        int | None, _setting("Rounds, one tree each (default 300).", _TREES)
+        int | None,
+        _setting("Rounds, one tree each (default by the size of the log, up to 300).", _TREES),
     ] = None
     learning_rate: Annotated[float | None, _setting("The rate (default 0.05).", _TREES)] = None
-    num_leaves: Annotated[int | None, _setting("Leaves of a tree (default 31).", _TREES)] = None
+    num_leaves: Annotated[
+        int | None, _setting("Leaves of a tree (default by the size of the log, 4 to 31).", _TREES)
+    ] = None
     feature_fraction: Annotated[
         float | None, _setting("Share of the features a tree sees (default 0.9).", _TREES)
     ] = None
@@ -71,7 +82,8 @@ def run(
     log: Log,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The model's folder.")],
     ranker: Annotated[
-        str | None, _setting("{rankers} (default lambdamart).")
+        str | None,
+        _setting("{rankers}. Default auto; lambdamart with --labels, --validation or a setting of it."),
     ] = None,
     config: Annotated[
         str | None,
@@ -105,16 +117,18 @@ def run(
     settings: Settings,
     reading: DataInput,
 ) -> None:  # fmt: skip
-    """Train a ranker, Unbiased LambdaMART by default, on a click log and save the model.
+    """Train a ranker on a click log and save the model.
 
-    The summary at the end draws the position bias that was learned with it.
+    Without further options method and settings are chosen from the clicks, and the summary at the end
+    says what was tried and why the winner won. It draws the position bias that was learned.
     """
-    from unskew.cli.train_settings import make_ranker, ranker_settings, read_config
+    from unskew.cli.train_settings import make_ranker, ranker_or, ranker_settings, read_config
     from unskew.registry import RANKERS
 
     chosen = {"ranker": ranker, **asdict(settings)}
     given = ranker_settings(read_config(config), chosen, assignments or [])
-    name = given.pop("ranker", "lambdamart")
+    by_hand = labels or validation is not None or shuffled is not None
+    name = ranker_or(given, init_model, by_hand=by_hand)
     if shuffled is not None and (labels or given.get("debias", "randomization") != "randomization"):
         raise UsageError("--shuffled goes with clicks and --debias randomization alone")
     made = make_ranker(name, n_jobs=reading.threads, verbose=int(not reading.quiet), **given)
@@ -167,7 +181,8 @@ def _summary(ranker: Any, trained_on: str, seconds: float, out: Path) -> None:
     trees = getattr(ranker, "trees_", None)
     what = type(ranker).__name__ if trees is None else f"{trees.n_rounds} trees"
     lines = [f"trained on {trained_on}", f"{what} in {seconds:.1f} s"]
-    history = getattr(ranker, "validation_history_", None)
+    choice = getattr(ranker, "choice_", None)
+    history = None if choice is not None else getattr(ranker, "validation_history_", None)
     if history:
         best = getattr(ranker, "best_round_", None) or len(history)
         lines.append(f"validation {history[best - 1]:.4f} after round {best}")
@@ -176,5 +191,7 @@ def _summary(ranker: Any, trained_on: str, seconds: float, out: Path) -> None:
         order = importances.argsort()[::-1][:5]
         shares = (f"{ranker.feature_names_[k]} {importances[k]:.0%}" for k in order)
         lines.append(f"most important: {', '.join(shares)}")
+    if choice is not None:
+        lines = [str(choice), "", *lines]
     lines += ["", str(ranker.position_bias_), "", f"saved to {out}"]
     show("\n".join(lines))

@@ -39,6 +39,26 @@ def ranker_settings(
     return settings
 
 
+def ranker_or(settings: dict[str, Any], init_model: str | None, *, by_hand: bool) -> str:
+    """Which ranker is meant; taken out of the settings if it stands there.
+
+    A model that is continued has said it already. Without any word it is the one that chooses, unless
+    the call has settings that only other rankers have, or ``by_hand`` something else that it does not
+    take: then it is the paper's.
+    """
+    from unskew.registry import RANKERS, ranker_of_folder
+    from unskew.store import read_kind
+
+    if "ranker" in settings:
+        return str(settings.pop("ranker"))
+    if init_model is not None:
+        entry = ranker_of_folder(read_kind(init_model))
+        return "lambdamart" if entry is None else entry.name
+    if by_hand or not set(settings) <= set(signature(RANKERS["auto"].load()).parameters):
+        return "lambdamart"
+    return "auto"
+
+
 def make_ranker(name: str, *, n_jobs: int | None, verbose: int, **settings: Any) -> Any:
     """A ranker of the registry; a setting that it does not have is an error that names it."""
     from unskew.registry import RANKERS

@@ -1,16 +1,25 @@
-"""`make_search_dataset`: generated data that behaves like web search data.
+"""`make_search_dataset`: generated data that behaves like web search data, from one of three worlds.
 
-Behind every document stand a few *factors*, partly shared by the documents of a query. Its
-relevance is a sum of terms that trees can see and a line cannot: some factors count directly, one
-pair of factors counts only together, one factor counts when it is neither high nor low, one changes
-its sign with the kind of query. The features are many noisy views of the factors: correlated,
-heavy-tailed, sparse, binary, constant, or of the query alone, and some are only noise. Grades cut
-the relevance, with label noise on top, at the shares of a public dataset.
+Behind every document stand a few *factors*, partly shared by the documents of a query. Grades cut a
+function of the factors, with label noise on top, at the shares of a public dataset. The worlds
+differ in that function and in the features:
+
+mixed
+    A sum of terms that trees can see and a line cannot: some factors count directly, one pair of
+    factors counts only together, one factor counts when it is neither high nor low, one changes its
+    sign with the kind of query. The features are many noisy views of the factors: correlated,
+    heavy-tailed, sparse, binary, constant, or of the query alone, and some are only noise.
+base-rates
+    Every query has a base rate of its own, which no feature shows, and its documents differ by three
+    factors alone. Most features are noise.
+interactions
+    No factor counts by itself: relevance is products of pairs of factors, thresholds on two of them
+    together, and signs that change with the kind of query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -54,6 +63,64 @@ KINDS: Mapping[str, float] = MappingProxyType(
     }
 )
 
+# In the world of base rates few features say anything.
+MOSTLY_NOISE: Mapping[str, float] = MappingProxyType(
+    {
+        "view": 0.14,
+        "heavy": 0.06,
+        "sparse": 0.02,
+        "binary": 0.02,
+        "query": 0.04,
+        "noise": 0.70,
+        "constant": 0.02,
+    }
+)
+
+
+@dataclass(frozen=True)
+class _World:
+    """The relevance of documents by their factors, those of their query and its difficulty."""
+
+    relevance: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+    kinds: Mapping[str, float]
+
+
+def _mixed(z: FloatArray, u: FloatArray, difficulty: FloatArray) -> FloatArray:
+    return np.asarray(
+        0.75 * z[:, 0]
+        + 0.45 * z[:, 1]
+        + 0.80 * z[:, 2] * z[:, 3]
+        + 1.60 * (np.abs(z[:, 4]) < 0.6)
+        + 0.80 * np.sign(u[:, 0]) * z[:, 5]
+        + 0.90 * np.maximum(z[:, 6], 0.0) * (z[:, 0] > 0)
+        + 0.60 * difficulty
+    )
+
+
+def _base_rates(z: FloatArray, u: FloatArray, difficulty: FloatArray) -> FloatArray:
+    own = 2.0 * np.tanh(1.5 * z[:, 0]) + 1.2 * z[:, 1] + 1.4 * (z[:, 2] > 0.3)
+    return np.asarray(own + 1.5 * difficulty)
+
+
+def _interactions(z: FloatArray, u: FloatArray, difficulty: FloatArray) -> FloatArray:
+    return np.asarray(
+        1.00 * z[:, 0] * z[:, 1]
+        + 0.80 * z[:, 2] * z[:, 3]
+        + 1.20 * (z[:, 4] > 0) * (z[:, 5] > 0)
+        + 0.70 * np.sign(u[:, 0]) * z[:, 6]
+        + 0.70 * np.sign(u[:, 1] * z[:, 7]) * z[:, 0]
+        + 0.40 * difficulty
+    )
+
+
+WORLDS: Mapping[str, _World] = MappingProxyType(
+    {
+        "mixed": _World(_mixed, KINDS),
+        "base-rates": _World(_base_rates, MOSTLY_NOISE),
+        "interactions": _World(_interactions, KINDS),
+    }
+)
+
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
@@ -68,15 +135,15 @@ class _Plan:
         return tuple(f"{kind}_{i + 1}" for i, kind in enumerate(self.kind))
 
 
-def _plan(n_features: int, rng: np.random.Generator) -> _Plan:
-    counts = [max(1, round(share * n_features)) for share in KINDS.values()]
+def _plan(n_features: int, kinds: Mapping[str, float], rng: np.random.Generator) -> _Plan:
+    counts = [max(1, round(share * n_features)) for share in kinds.values()]
     counts[0] = n_features - sum(counts[1:])
-    rest = np.repeat(list(KINDS), counts)
+    rest = np.repeat(list(kinds), counts)
     # Every factor is seen plainly at least once, however few features there are.
     rest = np.concatenate((rest[:FACTORS], rng.permutation(rest[FACTORS:])))
     rest[:FACTORS] = "view"
     for place, missing in zip(
-        range(FACTORS, n_features), [k for k in KINDS if k not in rest], strict=False
+        range(FACTORS, n_features), [k for k in kinds if k not in rest], strict=False
     ):
         rest[place] = missing
     primary = np.concatenate((rng.permutation(FACTORS), rng.integers(0, FACTORS, n_features)))
@@ -101,7 +168,11 @@ class _Block:
 
 
 def _block(
-    n_queries: int, docs_per_query: float, label_noise: float, rng: np.random.Generator
+    world: _World,
+    n_queries: int,
+    docs_per_query: float,
+    label_noise: float,
+    rng: np.random.Generator,
 ) -> _Block:
     spread = 0.45
     length = docs_per_query * np.exp(rng.normal(-(spread**2) / 2, spread, n_queries))
@@ -112,16 +183,8 @@ def _block(
     z = shared[query] + own
     u = rng.normal(size=(n_queries, QUERY_FACTORS))[query]
     difficulty = rng.normal(size=n_queries)[query]
-    relevance = (
-        0.75 * z[:, 0]
-        + 0.45 * z[:, 1]
-        + 0.80 * z[:, 2] * z[:, 3]
-        + 1.60 * (np.abs(z[:, 4]) < 0.6)
-        + 0.80 * np.sign(u[:, 0]) * z[:, 5]
-        + 0.90 * np.maximum(z[:, 6], 0.0) * (z[:, 0] > 0)
-        + 0.60 * difficulty
-        + label_noise * rng.normal(size=len(query))
-    )
+    relevance = world.relevance(z, u, difficulty)
+    relevance = relevance + label_noise * rng.normal(size=len(query))
     return _Block(sizes, z.astype(np.float32), u.astype(np.float32), relevance.astype(np.float32))
 
 
@@ -151,6 +214,7 @@ def make_search_dataset(
     seed: int = 0,
     grades: Literal["yahoo", "mslr"] = "yahoo",
     label_noise: float = 1.0,
+    world: Literal["mixed", "base-rates", "interactions"] = "mixed",
 ) -> LabelledData:
     """Generate documents with grades 0 to 4, query by query.
 
@@ -169,6 +233,8 @@ def make_search_dataset(
     label_noise
         The standard deviation of the noise in the relevance before it is cut into grades; the
         relevance itself has one of about 1.8.
+    world
+        What makes a document relevant: ``"mixed"``, ``"base-rates"`` or ``"interactions"``.
 
     """
     if n_queries < 1:
@@ -181,9 +247,13 @@ def make_search_dataset(
         raise UsageError(f"label_noise must be 0 or more, got {label_noise}")
     if grades not in GRADE_SHARES:
         raise UsageError(f"grades must be one of {tuple(GRADE_SHARES)}, got {grades!r}")
-    plan = _plan(n_features, np.random.default_rng([seed, 0]))
+    if world not in WORLDS:
+        raise UsageError(f"world must be one of {tuple(WORLDS)}, got {world!r}")
+    chosen = WORLDS[world]
+    plan = _plan(n_features, chosen.kinds, np.random.default_rng([seed, 0]))
     blocks = [
         _block(
+            chosen,
             min(BLOCK, n_queries - first),
             docs_per_query,
             label_noise,

@@ -45,7 +45,7 @@ class SessionRows:
 
 @dataclass(frozen=True)
 class PeerSettings:
-    """The length of training, seed and threads; with held-out rows, when to stop."""
+    """The length of training, seed, threads, leaves; with held-out rows, when to stop."""
 
     trees: int
     seed: int
@@ -53,6 +53,7 @@ class PeerSettings:
     ndcg_at: int = 10
     held_out: SessionRows | None = None
     patience: int | None = None
+    leaves: int = LEAVES
 
 
 def lightgbm_position(rows: SessionRows, settings: PeerSettings) -> Predict:
@@ -66,8 +67,9 @@ def lightgbm_position(rows: SessionRows, settings: PeerSettings) -> Predict:
 
     data = dataset(rows)
     params = {
-        "objective": "lambdarank", "learning_rate": RATE, "num_leaves": LEAVES, "metric": "ndcg",
-        "eval_at": [settings.ndcg_at], "feature_fraction": SAMPLED, "bagging_fraction": SAMPLED,
+        "objective": "lambdarank", "learning_rate": RATE, "num_leaves": settings.leaves,
+        "metric": "ndcg", "eval_at": [settings.ndcg_at], "feature_fraction": SAMPLED,
+        "bagging_fraction": SAMPLED,
         "bagging_freq": 1, "seed": settings.seed, "num_threads": settings.threads, "verbosity": -1,
     }  # fmt: skip
     stop: dict[str, Any] = {}
@@ -90,7 +92,7 @@ def xgboost_unbiased(rows: SessionRows, settings: PeerSettings) -> Predict:
         "objective": "rank:ndcg", "lambdarank_unbiased": True, "lambdarank_pair_method": "topk",
         "lambdarank_num_pair_per_sample": settings.ndcg_at, "tree_method": "hist",
         "eval_metric": f"ndcg@{settings.ndcg_at}", "grow_policy": "lossguide", "max_depth": 0,
-        "max_leaves": LEAVES, "learning_rate": RATE, "subsample": SAMPLED,
+        "max_leaves": settings.leaves, "learning_rate": RATE, "subsample": SAMPLED,
         "colsample_bytree": SAMPLED, "seed": settings.seed, "nthread": settings.threads,
         "verbosity": 0,
     }  # fmt: skip

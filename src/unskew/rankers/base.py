@@ -36,7 +36,8 @@ from unskew.rankers.labels import label_impressions
 from unskew.rankers.picture import chart_of, ranker_html
 from unskew.rankers.ranking import Ranking, rank_candidates
 from unskew.rankers.saving import load, save
-from unskew.rankers.settings import Constraint, check_settings
+from unskew.rankers.settings import Constraint, check_settings, seed_of
+from unskew.rankers.split import HELD_OUT, hold_out_clicks, hold_out_labels
 from unskew.rankers.training import Callback, Rounds, Training, train
 from unskew.rankers.validation import Validation, mean_ndcg, validation_of
 from unskew.registry import METHODS, check_debias, ranker_name
@@ -67,7 +68,7 @@ class Ranker(BaseEstimator, ABC):
         lowest position in the log.
     early_stopping_rounds
         End the training if the validation data of `fit` saw no better round for so long, and keep
-        the best one.
+        the best one. Without validation data a fifth of the queries is held out for it.
     ndcg_at
         The k of the NDCG@k on validation labels and of `score`.
     random_state
@@ -92,6 +93,8 @@ class Ranker(BaseEstimator, ABC):
         What `unskew inspect --against` needs of the log, or None for a model of labels.
     tuning_
         What `unskew.tune` has tried, on a ranker that it returned.
+    interrupted_
+        Whether Ctrl-C ended the training.
 
     """
 
@@ -114,6 +117,7 @@ class Ranker(BaseEstimator, ABC):
     validation_history_: list[float] = field(init=False)
     best_round_: int | None = field(init=False)
     tuning_: dict[str, Any] = field(init=False)
+    interrupted_: bool = field(init=False)
     feature_names_: tuple[str, ...] = field(init=False)
     categories_: dict[str, tuple[str, ...]] = field(init=False)
     training_log_: LogSummary | None = field(init=False)
@@ -163,7 +167,10 @@ class Ranker(BaseEstimator, ABC):
             context=context,
         )  # fmt: skip
         n_positions = data.n_curve_positions(self.n_positions)
-        self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
+        part = data
+        if validation is None and self._holds_out:
+            part, validation = hold_out_clicks(data, HELD_OUT, self._split_rng())
+        self._learn(part, self.debias, n_positions, validation, callbacks, init_model)
         self.training_log_ = LogSummary.of(data)
         return self
 
@@ -183,9 +190,26 @@ class Ranker(BaseEstimator, ABC):
         is as in `fit`.
         """
         self._check()
-        data = label_impressions(self._labels(X, relevance, query))
+        labels, validation = self._without_held_out(self._labels(X, relevance, query), validation)
+        data = label_impressions(labels)
         # The order of labelled rows means nothing: they share one position without bias.
         return self._learn(data, None, 1, validation, callbacks, init_model)
+
+    @property
+    def _holds_out(self) -> bool:
+        """Whether training holds out queries by itself to know when to stop."""
+        return self.early_stopping_rounds is not None
+
+    def _split_rng(self) -> np.random.Generator:
+        return np.random.default_rng(seed_of(self.random_state) or 0)
+
+    def _without_held_out(
+        self, labels: LabelledData, validation: LabelledData | Impressions | None
+    ) -> tuple[LabelledData, LabelledData | Impressions | None]:
+        """The labels to learn from, and what to stop by: those of some queries, unless it is given."""
+        if validation is not None or not self._holds_out:
+            return labels, validation
+        return hold_out_labels(labels, HELD_OUT, self._split_rng())
 
     def _check(self) -> None:
         """Refuse settings that make no sense."""
@@ -228,8 +252,6 @@ class Ranker(BaseEstimator, ABC):
             n_jobs=self.n_jobs, earlier=None if before is None else before.position_bias_,
         )  # fmt: skip
         watch = validation_of(validation, n_positions=n_positions, sigma=self.sigma, k=self.ndcg_at)
-        if watch is None and self.early_stopping_rounds is not None:
-            raise UsageError("early_stopping_rounds needs validation data: fit(…, validation=…)")
         return self._begin(data, learned, found, before), watch
 
     def _run(
@@ -246,6 +268,7 @@ class Ranker(BaseEstimator, ABC):
                 training, validation=watch, held_out=held_out, callbacks=callbacks,
                 patience=self.early_stopping_rounds, progress=self.verbose > 0,
             )  # fmt: skip
+        self.interrupted_ = rounds.interrupted
         self._keep(training, rounds.model)
         self._keep_biases(training, rounds, before)
         return self
@@ -413,6 +436,13 @@ class Ranker(BaseEstimator, ABC):
         """Write the ranker into a folder, which `unskew.load` reads; never half of it."""
         self._check_fitted()
         save(self, path)
+
+    def _fitted_numbers(self) -> dict[str, int]:
+        """What followed the data where a setting was None: by default nothing."""
+        return {}
+
+    def _restore_numbers(self, numbers: Mapping[str, int]) -> None:
+        """Take over what `_fitted_numbers` gave."""
 
     @abstractmethod
     def _model_files(self) -> dict[str, Callable[[Path], None]]:

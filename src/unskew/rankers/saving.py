@@ -101,6 +101,7 @@ def _restored(kind: Any, stored: StoredFolder) -> Ranker:
     if _TUNING in stored.files:
         ranker.tuning_ = _tuning(read_json(stored.files[_TUNING]))
     ranker._restore(stored.files)
+    ranker._restore_numbers(_fitted_numbers(meta.get("fitted", {})))
     ranker.position_bias_ = bias
     return ranker
 
@@ -153,6 +154,12 @@ def texts(values: Any, name: str) -> tuple[str, ...]:
     return tuple(values)
 
 
+def _fitted_numbers(content: Any) -> dict[str, int]:
+    if not isinstance(content, dict) or not all(type(one) is int for one in content.values()):
+        raise ValueError("fitted must be an object of whole numbers")
+    return content
+
+
 def _optional_count(value: Any, name: str) -> int | None:
     if value is not None and (type(value) is not int or value < 1):
         raise ValueError(f"{name} must be a whole number, 1 or higher, or null")
@@ -177,6 +184,7 @@ def _described(ranker: Ranker) -> dict[str, Any]:
         "features_are_named": hasattr(ranker, "feature_names_in_"),
         "categories": {name: list(texts) for name, texts in ranker.categories_.items()},
         "best_round": ranker.best_round_,
+        "fitted": ranker._fitted_numbers(),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +14,8 @@ from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.rankers.base import Ranker
 from unskew.rankers.ranking import Explanation
-from unskew.rankers.settings import ABOVE_ZERO, COUNT, SHARE, Constraint, whole
+from unskew.rankers.settings import ABOVE_ZERO, COUNT, SHARE, Constraint, optional, whole
+from unskew.rankers.sizes import TreeSizes
 from unskew.registry import BOOSTERS
 from unskew.trees.boosters import Trees, library
 
@@ -21,7 +23,7 @@ from unskew.trees.boosters import Trees, library
 TREES: Mapping[str, Constraint] = {
     "n_estimators": COUNT,
     "learning_rate": ABOVE_ZERO,
-    "num_leaves": whole(2, 131_072),  # LightGBM's own limit
+    "num_leaves": optional(whole(2, 131_072)),  # LightGBM's own limit
     "feature_fraction": SHARE,
     "bagging_fraction": SHARE,
     "min_sum_hessian_in_leaf": ABOVE_ZERO,
@@ -37,6 +39,7 @@ class TreeRanker(Ranker):
 
     booster: str
     trees_: Trees
+    sizes_: TreeSizes
     _booster_params: dict[str, Any]
 
     # Parameters ---------------------------------------------------------------------------------
@@ -89,10 +92,36 @@ class TreeRanker(Ranker):
         share: FloatArray = gain / total if total > 0 else gain
         return share
 
+    @property
+    def n_estimators_(self) -> int:
+        """The most trees that training would have grown: the setting, or what followed the data."""
+        return self.sizes_.n_estimators
+
+    @property
+    def num_leaves_(self) -> int:
+        """The most leaves of a tree: the setting, or what followed the data."""
+        return self.sizes_.num_leaves
+
+    @property
+    def min_data_in_leaf_(self) -> int:
+        """The fewest documents in a leaf: the setting, or what followed the data."""
+        return self.sizes_.min_data_in_leaf
+
     # On disk ------------------------------------------------------------------------------------
 
     def _model_files(self) -> dict[str, Callable[[Path], None]]:
         return {library(self.booster).file_name: self.trees_.write}
+
+    def _fitted_numbers(self) -> dict[str, int]:
+        return asdict(self.sizes_) if hasattr(self, "sizes_") else {}
+
+    def _restore_numbers(self, numbers: Mapping[str, int]) -> None:
+        names = [field.name for field in fields(TreeSizes)]
+        if numbers:
+            self.sizes_ = TreeSizes(*(int(numbers[name]) for name in names))
+        elif all(isinstance(getattr(self, name, None), int) for name in names):
+            # A folder of an earlier version, whose settings say it all.
+            self.sizes_ = TreeSizes(*(getattr(self, name) for name in names))
 
     def _restore(self, files: Mapping[str, Path]) -> None:
         backend = library(self.booster)

@@ -10,8 +10,8 @@ from logs import random_log
 from unskew.clicks.fitting.fitted import likelihood_of
 from unskew.errors import DataError
 from unskew.rankers.click_model.objective import ClickObjective, LabelObjective
-from unskew.rankers.click_model.split import held_out_queries, shown_documents, split_by_query
 from unskew.rankers.click_model.start import start_curves, starting_offset
+from unskew.rankers.split import held_out_queries, shown_documents, split_by_query
 
 
 @pytest.mark.parametrize("name", ["pbm", "ubm", "trust"])

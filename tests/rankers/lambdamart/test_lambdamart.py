@@ -19,6 +19,9 @@ from unskew.pairs import reference
 from unskew.pairs.reference import ClickedPage
 from unskew.position_bias import PositionBias
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
+from unskew.rankers.saving import load
+from unskew.rankers.sizes import default_leaves, default_trees
+from unskew.rankers.split import HELD_OUT, hold_out_clicks
 
 QUICK = {"n_estimators": 12, "verbose": 0, "n_jobs": 1, "random_state": 0, "min_data_in_leaf": 5}
 PLAIN = {**QUICK, "feature_fraction": 1.0, "bagging_fraction": 1.0}
@@ -237,14 +240,16 @@ def test_validation_without_early_stopping_only_watches(log, labels):
     np.testing.assert_array_equal(watched.predict(log.features), alone.predict(log.features))
 
 
-def test_early_stopping_needs_validation(log):
-    """Asking for early stopping without data to stop by is an error."""
-    with pytest.raises(UsageError, match="early_stopping_rounds needs validation data"):
-        UnbiasedLambdaMART(**QUICK, early_stopping_rounds=3).fit(log)
-    with pytest.raises(
-        UsageError, match="validation must be LabelledData or Impressions, got list"
-    ):
-        UnbiasedLambdaMART(**QUICK).fit(log, validation=[1])
+def test_early_stopping_holds_out_queries_by_itself(log):
+    """Without validation data a fifth of the queries ends the training, the same ones every time."""
+    settings = {"n_estimators": 60, "early_stopping_rounds": 5, "random_state": 3, "verbose": 0}
+    one = UnbiasedLambdaMART(**settings).fit(log)
+    two = UnbiasedLambdaMART(**settings).fit(log)
+    assert one.best_round_ == two.best_round_ == int(np.argmin(one.validation_history_)) + 1
+    training, held_out = hold_out_clicks(log, HELD_OUT, np.random.default_rng(3))
+    given = UnbiasedLambdaMART(**settings).fit(training, validation=held_out)
+    np.testing.assert_array_equal(one.predict(log), given.predict(log))
+    assert held_out.n_sessions == pytest.approx(0.2 * log.n_sessions, rel=0.1)
 
 
 def test_callbacks_see_every_round_and_may_stop(log, labels):
@@ -298,14 +303,44 @@ def test_verbose_zero_prints_nothing(log, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_sizes_follow_the_data(log, tmp_path):
+    """Small logs get few small trees, the numbers can be read, saved, and given instead."""
+    ranker = UnbiasedLambdaMART(random_state=0, verbose=0).fit(log)
+    assert (ranker.n_estimators_, ranker.num_leaves_) == (100, 4)  # of 400 documents
+    assert ranker.trees_.n_rounds <= 100
+    assert ranker.get_params()["num_leaves"] is None
+    ranker.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert (again.n_estimators_, again.num_leaves_) == (100, 4)
+    assert again.min_data_in_leaf_ == ranker.min_data_in_leaf_
+    given = UnbiasedLambdaMART(n_estimators=7, num_leaves=3, verbose=0).fit(log)
+    assert (given.n_estimators_, given.num_leaves_, given.trees_.n_rounds) == (7, 3, 7)
+
+
+@pytest.mark.parametrize(
+    ("documents", "trees", "leaves"),
+    [
+        (10, 50, 4),
+        (400, 100, 4),
+        (1_000, 158, 4),
+        (4_000, 300, 7),
+        (20_000, 300, 16),
+        (10**6, 300, 31),
+    ],
+)
+def test_the_rules_of_sizes(documents, trees, leaves):
+    """Square roots of the number of documents, up to the paper's 300 trees of 31 leaves."""
+    assert (default_trees(documents), default_leaves(documents)) == (trees, leaves)
+
+
 def test_min_data_in_leaf_counts_rows_of_the_log(log):
     """By default a leaf needs about 50 rows of the log, however many documents these are."""
     data_rows = log.n_rows / len(log.documents)
-    assert UnbiasedLambdaMART()._tree_settings(log).min_data_in_leaf == round(50 / data_rows)
+    assert UnbiasedLambdaMART()._sizes(log).min_data_in_leaf == round(50 / data_rows)
     once = random_log(0, n_queries=5, sessions_per_query=1)
-    assert UnbiasedLambdaMART()._tree_settings(once).min_data_in_leaf >= 50
+    assert UnbiasedLambdaMART()._sizes(once).min_data_in_leaf >= 50
     often = random_log(0, n_queries=2, sessions_per_query=200)
-    assert UnbiasedLambdaMART()._tree_settings(often).min_data_in_leaf == 1
+    assert UnbiasedLambdaMART()._sizes(often).min_data_in_leaf == 1
 
 
 # LightGBM does not count rows: in every bin of a node it rounds hessian * rows / sum of hessians. With
@@ -334,7 +369,8 @@ def test_compressed_and_uncompressed_runs_agree(settings, tolerance):
         for k, session in enumerate(raw)
     ]
     # Bins enough for every value, so that both runs can split in the same places.
-    options = {**PLAIN, "min_data_in_leaf": None, "max_bin": 1000, **settings}
+    # The default number of leaves follows the number of documents, which differs.
+    options = {**PLAIN, "min_data_in_leaf": None, "num_leaves": 31, "max_bin": 1000, **settings}
     compressed = UnbiasedLambdaMART(**options).fit(data)
     uncompressed = UnbiasedLambdaMART(**options).fit(impressions_of(apart, values))
     np.testing.assert_allclose(uncompressed.t_plus_, compressed.t_plus_, rtol=tolerance)
@@ -395,7 +431,7 @@ def test_pickle_and_clone(log):
         ({"p": "x"}, "p must be 0 or higher"),
         ({"sigma": 0.0}, "sigma must be a number above 0, got 0.0"),
         ({"sigma": -1}, "sigma must be a number above 0"),
-        ({"n_estimators": 0}, "n_estimators must be a whole number, 1 or higher, got 0"),
+        ({"n_estimators": 0}, "n_estimators must be a whole number, 1 or higher, or None, got 0"),
         ({"learning_rate": float("nan")}, "learning_rate must be a number above 0"),
         ({"num_leaves": 1}, "num_leaves must be a whole number from 2 to 131,072"),
         ({"bagging_fraction": 0}, "bagging_fraction must be a share above 0"),

@@ -18,10 +18,10 @@ from unskew.log.labelled import LabelledData
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.rankers.click_model.objective import ClickObjective, LabelObjective
-from unskew.rankers.click_model.split import shown_documents
 from unskew.rankers.click_model.start import start_curves, starting_offset
 from unskew.rankers.click_model.training import Start
 from unskew.rankers.click_model.validation import HeldOut
+from unskew.rankers.split import shown_documents
 
 
 @dataclass(frozen=True, eq=False)

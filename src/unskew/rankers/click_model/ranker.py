@@ -34,13 +34,14 @@ from unskew.rankers.click_model.preparation import (
     start_clicks,
     start_labels,
 )
-from unskew.rankers.click_model.split import held_out_queries, split_by_query
 from unskew.rankers.click_model.training import LikelihoodTraining, Round, Start
 from unskew.rankers.click_model.validation import HeldOut, LikelihoodValidation
 from unskew.rankers.debias import resolve_debias
 from unskew.rankers.inputs import check_rankable
 from unskew.rankers.saving import read_json, write_json
 from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, one_of, seed_of
+from unskew.rankers.sizes import TreeSizes, default_leaves
+from unskew.rankers.split import held_out_queries, split_by_query
 from unskew.rankers.training import Callback
 from unskew.rankers.tree_ranker import TREES, TreeRanker
 from unskew.rankers.validation import Validation, validation_of
@@ -81,8 +82,11 @@ class ClickModelRanker(TreeRanker):
         EM steps of the click model after every tree.
     n_estimators
         The most trees.
-    learning_rate, num_leaves, feature_fraction, bagging_fraction
+    learning_rate, feature_fraction, bagging_fraction
         The trees.
+    num_leaves
+        The most leaves of a tree; by default a ninth of the square root of the number of documents,
+        from 4 to 31.
     min_data_in_leaf
         The fewest documents in a leaf (XGBoost has no such limit).
     min_sum_hessian_in_leaf
@@ -107,7 +111,7 @@ class ClickModelRanker(TreeRanker):
         How many examined impressions the relevance by features is worth; see `posterior`.
     validation_history_, best_round_
         As for every `Ranker`; held-out clicks are measured by their mean log-likelihood.
-    trees_, feature_importances_
+    trees_, feature_importances_, num_leaves_
         As for `UnbiasedLambdaMART`.
 
     """
@@ -136,7 +140,7 @@ class ClickModelRanker(TreeRanker):
         em_steps: int = 3,
         n_estimators: int = 1000,
         learning_rate: float = 0.05,
-        num_leaves: int = 15,
+        num_leaves: int | None = None,
         feature_fraction: float = 0.9,
         bagging_fraction: float = 0.9,
         min_data_in_leaf: int = 5,
@@ -167,6 +171,10 @@ class ClickModelRanker(TreeRanker):
         self.booster = booster
         self.validation_fraction = validation_fraction
         self._booster_params = booster_params
+
+    @property
+    def _holds_out(self) -> bool:
+        return False  # it leaves the held-out sessions where they are and counts them as nothing
 
     @property
     def _learns(self) -> bool:
@@ -245,16 +253,21 @@ class ClickModelRanker(TreeRanker):
     ) -> LikelihoodTraining:
         earlier = None if before is None else before.trees_
         rows = features.take(start.documents)
+        self.sizes_ = self._sizes(len(rows))
         grower = library(self.booster).start(rows, self._tree_settings(seed), earlier)
         done_before = 0 if earlier is None else earlier.n_rounds
         return LikelihoodTraining(
             grower, start, n_rounds=self.n_estimators, done_before=done_before
         )
 
+    def _sizes(self, n_documents: int) -> TreeSizes:
+        leaves = default_leaves(n_documents) if self.num_leaves is None else self.num_leaves
+        return TreeSizes(self.n_estimators, leaves, self.min_data_in_leaf)
+
     def _tree_settings(self, seed: int | None) -> TreeSettings:
         return TreeSettings(
             learning_rate=self.learning_rate,
-            num_leaves=self.num_leaves,
+            num_leaves=self.sizes_.num_leaves,
             feature_fraction=self.feature_fraction,
             bagging_fraction=self.bagging_fraction,
             min_data_in_leaf=self.min_data_in_leaf,

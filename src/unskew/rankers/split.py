@@ -10,6 +10,10 @@ import numpy.typing as npt
 from unskew.array_types import FloatArray
 from unskew.errors import DataError
 from unskew.log.impressions import Impressions
+from unskew.log.labelled import LabelledData
+
+# The share of the queries that early stopping holds out where the caller gives no validation data.
+HELD_OUT = 0.2
 
 
 class MassSplit(NamedTuple):
@@ -54,6 +58,29 @@ def split_by_query(data: Impressions, share: float, rng: np.random.Generator) ->
     return MassSplit(
         training=np.where(held_out[query], 0.0, mass),
         held_out=np.where(held_out[query], mass, 0.0),
+    )
+
+
+def hold_out_clicks(
+    data: Impressions, share: float, rng: np.random.Generator
+) -> tuple[Impressions, Impressions]:
+    """The sessions to learn from, and those of a share of the queries; documents stay as they are."""
+    split = split_by_query(data, share, rng)
+    return (
+        data.take_patterns(np.flatnonzero(split.training > 0)),
+        data.take_patterns(np.flatnonzero(split.held_out > 0)),
+    )
+
+
+def hold_out_labels(
+    labels: LabelledData, share: float, rng: np.random.Generator
+) -> tuple[LabelledData, LabelledData]:
+    """The labels to learn from, and those of a share of the queries."""
+    relevant = np.logical_or.reduceat(labels.relevance > 0, labels.offsets[:-1])
+    held_out = held_out_queries(relevant, share, rng, with_what="with a relevant document")
+    return (
+        labels.take_queries(np.flatnonzero(~held_out)),
+        labels.take_queries(np.flatnonzero(held_out)),
     )
 
 

@@ -1,0 +1,151 @@
+"""Assembly: the models that a search found as one sum of trees, with one click model beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from unskew.array_types import FloatArray
+from unskew.choose.blend import Blend, Judge, choose_blend, tree_weights
+from unskew.choose.candidates import BLIND, DEBIASED, FINISH, PAIRWISE, RAW, TITLES
+from unskew.choose.choice import Choice
+from unskew.choose.search import Found, Member, Search
+from unskew.log.impressions import Impressions
+from unskew.position_bias import PositionBias
+from unskew.rankers.click_model.learned import LearnedClickModel
+from unskew.trees.boosters import Trees
+from unskew.trees.merging import merged
+
+# A whole ranker takes the place of the blend only if it is better by so many standard errors.
+CLEARLY = 2.0
+NEWTON_STEPS, LARGEST_STEP = 10, 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """What the fitted ranker consists of."""
+
+    trees: Trees
+    choice: Choice
+    click_model: LearnedClickModel | None
+    offset: float
+    prior_strength: float | None
+    bias: PositionBias
+
+
+def assemble(search: Search, booster: str) -> Assembly:
+    """One model out of what a search found."""
+    found = search.found
+    judge = Judge(search.data, search.folds, found)
+    chosen, blends = choose_blend(judge, found)
+    reasons = [*_about_click_model(found), *_about_trust(chosen, blends)]
+    weights = dict(chosen.weights)
+    rival, compared = _rival(judge, found, chosen)
+    reasons += compared
+    if rival is not None:
+        weights = {rival: 1.0}
+    models = tree_weights(found, weights)
+    trees = merged(booster, [one.ranker.trees_ for one, _ in models], [w for _, w in models])
+    members = list((found.of(DEBIASED) or found.of(BLIND)).values())
+    model = averaged([one.ranker.click_model_ for one in members])
+    score = trees.predict(search.data.features.values)
+    offset, bias = _calibrated(model, search.data, score, members[0].ranker.offset_)
+    if not found.of(DEBIASED) or not _learned(members[0]):
+        bias = members[0].ranker.position_bias_
+    strengths = [one.ranker.prior_strength_ for one in members]
+    reasons += found.notes
+    choice = Choice.of(weights, reasons, found.trials, blends, search.budget.spent)
+    return Assembly(trees, choice, model, offset, float(np.median(strengths)), bias)
+
+
+def _learned(member: Member) -> bool:
+    return bool(member.ranker._learns)
+
+
+def averaged(models: Sequence[LearnedClickModel]) -> LearnedClickModel:
+    """The mean of each parameter over click models of one kind."""
+    parameters = {
+        name: np.mean([one.parameters[name] for one in models], axis=0)
+        for name in models[0].parameters
+    }
+    return replace(models[0], parameters=parameters)
+
+
+def _calibrated(
+    model: LearnedClickModel, data: Impressions, score: FloatArray, offset: float
+) -> tuple[float, PositionBias]:
+    """The offset at which the click model explains the log best, and its bias."""
+    likelihood = model.on(data)
+    for _ in range(NEWTON_STEPS):
+        evidence = likelihood.evidence(expit(offset + score))
+        information = float(evidence.information.sum())
+        if not information > 0:
+            break
+        step = float(np.clip(evidence.gradient.sum() / information, -LARGEST_STEP, LARGEST_STEP))
+        offset += step
+        if abs(step) < 1e-6:
+            break
+    return offset, likelihood.position_bias()
+
+
+# Why -------------------------------------------------------------------------------------------
+
+
+def _about_click_model(found: Found) -> list[str]:
+    tried = [one for one in found.trials if one.part == DEBIASED and one.log_likelihood is not None]
+    if found.chosen is None or not tried:
+        return []
+    settings = found.chosen.settings
+    names = list(dict.fromkeys(str(one.settings["click_model"]) for one in tried))
+    return [
+        f"click model {settings['click_model']} with trees of {settings['num_leaves']} leaves: "
+        f"of {', '.join(names)} it makes the clicks of held-out queries most likely"
+    ]
+
+
+def _about_trust(chosen: Blend, blends: Sequence[Blend]) -> list[str]:
+    if len(blends) == 1:
+        only = "positions are ignored" if chosen.trust == 0 else "both halves count the same"
+        return [f"{only}: the search did not come to judge a debiased half"]
+    best = max(blends, key=lambda one: one.value)
+    told = (
+        f"{chosen.trust:.0%} debiased: doubly robust DCG of held-out queries is {chosen.value:.4f}, "
+        f"at best {best.value:.4f} with {best.trust:.0%}"
+    )
+    return [told + _finished(chosen, blends)]
+
+
+def _finished(chosen: Blend, blends: Sequence[Blend]) -> str:
+    if not any(FINISH in one.weights for one in blends):
+        return ""
+    with_it = FINISH in chosen.weights
+    return f"; LambdaMART on posterior relevance {'raises' if with_it else 'does not raise'} it"
+
+
+def _rival(judge: Judge, found: Found, chosen: Blend) -> tuple[str | None, list[str]]:
+    """A whole ranker that ranks the held-out queries of its fold clearly better, if there is one."""
+    parts = {part: judge.scores(part) for part in chosen.weights}
+    score = sum(weight * parts[part][0] for part, weight in chosen.weights.items())
+    blended = judge.per_query(np.asarray(score))
+    reasons, winner, best = [], None, 0.0
+    for part in (RAW, PAIRWISE):
+        if not found.of(part) or not all(0 in folds for _, folds in parts.values()):
+            continue
+        rival, folds = judge.scores(part)
+        at = judge.queries_of(folds)
+        gained = (judge.per_query(rival) - blended)[at]
+        if len(gained) < 2:
+            continue
+        error = float(gained.std(ddof=1) / np.sqrt(len(gained)))
+        gain = float(gained.mean())
+        better = gain > CLEARLY * error
+        reasons.append(
+            f"{TITLES[part]} is {'clearly' if better else 'not clearly'} better than the blend: "
+            f"{gain:+.4f} ± {error:.4f}"
+        )
+        if better and gain > best:
+            winner, best = part, gain
+    return winner, reasons

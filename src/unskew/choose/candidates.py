@@ -1,0 +1,112 @@
+"""Candidates: the rankers that a search trains, and what each is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from unskew.log.impressions import Impressions
+from unskew.registry import CLICK_MODELS, RANKERS
+
+# The parts of a blend, and the two whole rankers that are held against it.
+BLIND, DEBIASED, FINISH, RAW, PAIRWISE = "blind", "debiased", "finish", "raw", "pairwise"
+
+TITLES = {
+    BLIND: "click likelihood, position ignored",
+    DEBIASED: "click likelihood",
+    FINISH: "LambdaMART on posterior relevance",
+    RAW: "LambdaMART on raw clicks",
+    PAIRWISE: "Pairwise Debiasing",
+}
+
+# The same in a few words, for the parts of a blend.
+SHORT = {
+    BLIND: "position ignored",
+    DEBIASED: "debiased",
+    FINISH: "LambdaMART on posterior relevance",
+    RAW: TITLES[RAW],
+    PAIRWISE: TITLES[PAIRWISE],
+}
+
+# The click models that are tried, the simplest first; contextual where the log has contexts.
+CLICK_MODELS_TRIED = ("pbm", "ubm", "dbn", "trust")
+# What the default number of leaves is multiplied by, once the click model is known.
+SIZES_TRIED = (0.4, 2.0)
+FEWEST_LEAVES, MOST_LEAVES = 3, 63
+# Leaves of the likelihood are drawn to 0 as if by so much information, in each booster's words.
+SHRINKING = 5.0
+SHRINKING_NAMES = {"lightgbm": "lambda_l2", "xgboost": "reg_lambda"}
+# Candidates are many, so each takes fewer, larger steps than a ranker that is trained alone.
+LIKELIHOOD = {"learning_rate": 0.08, "early_stopping_rounds": 20}
+LAMBDAMART = {"n_estimators": 100, "learning_rate": 0.1}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A ranker with settings.
+
+    Attributes
+    ----------
+    part
+        What it is for: one of `TITLES`.
+    ranker
+        Its name in the registry.
+    settings
+        What differs from its defaults.
+
+    """
+
+    part: str
+    ranker: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What tables call it."""
+        model = self.settings.get("click_model")
+        return TITLES[self.part] if model is None else f"{TITLES[self.part]}, {model}"
+
+    def make(self, seed: int, common: dict[str, Any]) -> Any:
+        """The ranker, ready to be trained."""
+        extra = {}
+        if self.ranker == "click-model":
+            extra = {**LIKELIHOOD, SHRINKING_NAMES[common["booster"]]: SHRINKING}
+        return RANKERS[self.ranker].load()(
+            **{**extra, **common, **self.settings}, random_state=seed, verbose=0
+        )
+
+
+def blind(leaves: int) -> Candidate:
+    """The likelihood of the clicks with every result taken as examined."""
+    return Candidate(BLIND, "click-model", {"debias": None, "num_leaves": leaves})
+
+
+def debiased(model: str, leaves: int, debias: Any) -> Candidate:
+    """The likelihood of the clicks by a click model, or with an examination that is given."""
+    settings = {"click_model": model, "num_leaves": leaves, "debias": debias}
+    return Candidate(DEBIASED, "click-model", settings)
+
+
+def finish(leaves: int) -> Candidate:
+    """LambdaMART on what clicks and click model together say about each document."""
+    return Candidate(FINISH, "lambdamart", {**LAMBDAMART, "num_leaves": leaves})
+
+
+def raw(leaves: int) -> Candidate:
+    """LambdaMART on the clicks as they are."""
+    return Candidate(RAW, "lambdamart", {**LAMBDAMART, "num_leaves": leaves, "debias": None})
+
+
+def pairwise(leaves: int) -> Candidate:
+    """LambdaMART with Pairwise Debiasing."""
+    return Candidate(
+        PAIRWISE, "lambdamart", {**LAMBDAMART, "num_leaves": leaves, "debias": "pairwise"}
+    )
+
+
+def click_models_for(data: Impressions) -> list[str]:
+    """The click models that a log can tell apart."""
+    names = list(CLICK_MODELS_TRIED)
+    if len(data.contexts) > 1:
+        names.append("contextual")
+    return [name for name in names if name in CLICK_MODELS]

@@ -1,0 +1,30 @@
+"""`unskew.fit`: a ranker from a click log, with everything chosen from the clicks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unskew.choose.ranker import TRIALS, AutoRanker
+from unskew.log.impressions import Impressions
+
+
+def fit(
+    data: Impressions,
+    *,
+    seconds: float | None = None,
+    trials: int = TRIALS,
+    **settings: Any,
+) -> AutoRanker:
+    """Learn a ranker from a click log; click model, trees and trust are chosen from the clicks.
+
+    Parameters
+    ----------
+    data
+        The log, from `unskew.read_log` or `Impressions.from_arrays`.
+    seconds, trials
+        The most time, and the most trainings.
+    settings
+        Anything else that `AutoRanker` takes, such as ``random_state``.
+
+    """
+    return AutoRanker(seconds=seconds, trials=trials, **settings).fit(data)

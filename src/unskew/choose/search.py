@@ -1,0 +1,382 @@
+"""Search: trains candidates on folds of the queries, the most telling ones first.
+
+1. On one fold: the likelihood that ignores positions, then one model of the likelihood for each click
+   model. The clicks of the held-out queries choose the click model, then the size of its trees.
+2. On every fold: the chosen likelihood and the one that ignores positions, which together are the two
+   halves of a blend; then LambdaMART on the posterior relevance.
+3. On one fold: LambdaMART on raw clicks and with Pairwise Debiasing, to hold the blend against.
+
+What is found when the budget ends, or when the user interrupts, is what the model is made of. On a
+large log the first step looks at a part of the queries.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from unskew.array_types import FloatArray
+from unskew.choose.budget import Budget, BudgetSpentError
+from unskew.choose.candidates import (
+    DEBIASED,
+    FEWEST_LEAVES,
+    MOST_LEAVES,
+    SIZES_TRIED,
+    Candidate,
+    blind,
+    click_models_for,
+    debiased,
+    finish,
+    pairwise,
+    raw,
+)
+from unskew.choose.splits import Fold, Folds, take_queries
+from unskew.log.impressions import Impressions
+from unskew.log.labelled import LabelledData
+from unskew.position_bias import PositionBias
+from unskew.rankers.sizes import default_leaves
+
+# About how many documents the first step looks at, and from how many on trees take larger steps.
+EXPLORED, LARGE = 40_000, 60_000
+# A later candidate must raise the mean log-likelihood by this share of it to take the place.
+CLEARLY_BETTER = 0.001
+# The log-likelihood of the held-out clicks of a fold must rise by more than chance makes it rise.
+LEAST_GAIN, NEWTON_STEPS = 3.0, 6
+LARGE_SETTINGS = {"learning_rate": 0.1, "n_estimators": 600}
+
+
+@dataclass
+class Trial:
+    """One training: what, on which queries, how it fared.
+
+    ``log_likelihood`` is the mean over the held-out impressions; ``gain`` is how much higher the sum is
+    than with one relevance for all documents.
+    """
+
+    title: str
+    part: str
+    fold: int
+    settings: dict[str, Any]
+    trees: int
+    seconds: float
+    log_likelihood: float | None = None
+    gain: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A trained ranker and what it says about the held-out documents of its fold."""
+
+    candidate: Candidate
+    ranker: Any
+    fold: int
+    score: FloatArray
+    relevance: FloatArray | None
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of its scores."""
+        return float(self.score.std())
+
+
+@dataclass(eq=False)
+class Found:
+    """What a search has found so far.
+
+    ``members`` has the trained rankers of each part by fold, ``chosen`` the debiased candidate.
+    """
+
+    members: dict[str, dict[int, Member]] = field(default_factory=dict)
+    trials: list[Trial] = field(default_factory=list)
+    chosen: Candidate | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, member: Member) -> None:
+        """Keep a trained ranker for its part and fold."""
+        self.members.setdefault(member.candidate.part, {})[member.fold] = member
+
+    def of(self, part: str) -> dict[int, Member]:
+        """The rankers of one part by fold."""
+        return self.members.get(part, {})
+
+
+class InterruptedSearchError(Exception):
+    """The user ended the search, by Ctrl-C or, if ``asked``, by a callback."""
+
+    def __init__(self, *, asked: bool = False) -> None:
+        super().__init__()
+        self.asked = asked
+
+
+class Search:
+    """The trials over one log.
+
+    Parameters
+    ----------
+    data
+        The log.
+    common
+        Settings that every candidate has: booster, threads, positions.
+    debias
+        What the debiased half does about positions: ``"click-model"`` learns it; None for no such
+        half.
+    seed
+        For the folds and the candidates.
+    budget
+        How long it may go on.
+
+    Attributes
+    ----------
+    told
+        Called after every trial with it and its bias; returning True ends the search.
+    interrupted
+        Whether Ctrl-C ended the search.
+
+    """
+
+    def __init__(
+        self,
+        data: Impressions,
+        *,
+        common: dict[str, Any],
+        debias: Any,
+        seed: int,
+        budget: Budget,
+    ) -> None:
+        self.data, self.budget, self.found = data, budget, Found()
+        self._common, self._debias, self._seed = common, debias, seed
+        self.told: Callable[[Trial, PositionBias], bool] = lambda trial, bias: False
+        self.interrupted = False
+        self.folds = Folds.of(data, np.random.default_rng([seed, 1]))
+        self.leaves = default_leaves(len(data.documents))
+        self._latest: tuple[Folds, int, Fold] | None = None
+        if len(data.documents) > LARGE:
+            self._common = {**common, **LARGE_SETTINGS}
+
+    def run(self) -> Found:
+        """Go through the steps until they or the budget end."""
+        try:
+            self._train(blind(self.leaves), 0)
+            if self._debias is not None:
+                self.found.chosen = self._explore()
+            self._fill_folds()
+            if self.found.chosen is not None:
+                self._finish()
+            for one in (raw(self.leaves), pairwise(self.leaves)):
+                self._train(one, 0)
+        except BudgetSpentError:
+            self.found.notes.append(
+                f"the budget ended the search after {len(self.found.trials)} trials"
+            )
+        except InterruptedSearchError as ended:
+            self.interrupted = not ended.asked
+            self.found.notes.append(
+                f"the search was interrupted after {len(self.found.trials)} trials"
+            )
+        return self.found
+
+    def remarks(self) -> list[str]:
+        """What the user is warned of."""
+        told = []
+        if self.interrupted:
+            done = len(self.found.trials)
+            told.append(
+                f"the search was interrupted: the model is made of the {done} trials that were complete"
+            )
+        gains = [one.gain for one in self.found.trials if one.gain is not None]
+        if gains and float(np.mean(gains)) < LEAST_GAIN:
+            told.append(
+                "no model made the held-out clicks much more likely than no model at all: what the "
+                "features say about the clicks is no more than chance, and so is this ranking. Give "
+                "more sessions or better features"
+            )
+        return told
+
+    # Step 1 -------------------------------------------------------------------------------------
+
+    def _explore(self) -> Candidate:
+        """The debiased candidate whose model makes the clicks of held-out queries most likely."""
+        folds = self._explored()
+        learned = isinstance(self._debias, str) and self._debias == "click-model"
+        names = click_models_for(self.data) if learned else ["pbm"]
+        tried: list[tuple[float, Candidate]] = []
+
+        def attempt(candidate: Candidate) -> None:
+            member = self._train(candidate, 0, folds)
+            value = self.found.trials[-1].log_likelihood
+            tried.append((-np.inf if value is None else value, candidate))
+            if best() is candidate:
+                self._keep_chosen(candidate, member, folds)
+
+        def best() -> Candidate:
+            """The first that no later one clearly beats: simple models and default sizes first."""
+            value, candidate = tried[0]
+            for other, later in tried[1:]:
+                if other > value + CLEARLY_BETTER * abs(value):
+                    value, candidate = other, later
+            return candidate
+
+        for name in names:
+            attempt(debiased(name, self.leaves, self._debias))
+        model = best().settings["click_model"]
+        for share in SIZES_TRIED:
+            leaves = min(max(round(share * self.leaves), FEWEST_LEAVES), MOST_LEAVES)
+            if leaves != self.leaves:
+                attempt(debiased(model, leaves, self._debias))
+        return best()
+
+    def _keep_chosen(self, candidate: Candidate, member: Member, folds: Folds) -> None:
+        self.found.chosen = candidate
+        if folds is self.folds:
+            self.found.members[DEBIASED] = {0: member}
+
+    def _explored(self) -> Folds:
+        """The folds of the log, or of a part of a large one."""
+        n = len(self.data.documents)
+        if n <= EXPLORED:
+            return self.folds
+        rng = np.random.default_rng([self._seed, 2])
+        part, _ = take_queries(self.data, rng.random(self.data.n_queries) < EXPLORED / n)
+        return Folds.of(part, rng)
+
+    # Step 2 -------------------------------------------------------------------------------------
+
+    def _fill_folds(self) -> None:
+        """Both halves of the blend on every fold that they lack."""
+        halves = [*([] if self.found.chosen is None else [self.found.chosen]), blind(self.leaves)]
+        for fold in range(len(self.folds)):
+            for candidate in halves:
+                if fold not in self.found.of(candidate.part):
+                    self._train(candidate, fold)
+
+    def _finish(self) -> None:
+        """LambdaMART on each fold, on the posterior relevance of the documents of the others."""
+        members = self.found.of(DEBIASED)
+        if len(members) < len(self.folds):
+            return
+        posterior = np.empty(len(self.data.documents))
+        for number, member in members.items():
+            fold = self._fold(self.folds, number)
+            posterior[fold.documents] = member.ranker.posterior(fold.held_out).relevance
+        for number in range(len(self.folds)):
+            self._train_finish(number, posterior)
+
+    def _train_finish(self, number: int, posterior: FloatArray) -> None:
+        query = self.data.documents.query
+        rows = np.flatnonzero(self.folds.of_query[query] != number)
+        labels = LabelledData.from_rows(
+            self.data.features.take(rows), posterior[rows], query[rows].astype(np.int64)
+        )
+        fold = self._fold(self.folds, number)
+        candidate = finish(self.leaves)
+
+        def fitted(ranker: Any) -> None:
+            ranker.fit_labels(labels, gains="linear", callbacks=[self.budget.over])
+
+        self._run_trial(candidate, number, fold, fitted)
+
+    # One trial ----------------------------------------------------------------------------------
+
+    def _train(self, candidate: Candidate, number: int, folds: Folds | None = None) -> Member:
+        """Train a candidate on one fold."""
+        fold = self._fold(folds or self.folds, number)
+        validated = candidate.ranker == "click-model"
+        options = {"validation": fold.held_out} if validated else {}
+
+        def fitted(ranker: Any) -> None:
+            ranker.fit(fold.training, callbacks=[self.budget.over], **options)
+
+        return self._run_trial(candidate, number, fold, fitted, keep=folds in (None, self.folds))
+
+    def _run_trial(
+        self,
+        candidate: Candidate,
+        number: int,
+        fold: Fold,
+        fitted: Callable[[Any], None],
+        *,
+        keep: bool = True,
+    ) -> Member:
+        self.budget.begin()
+        started = time.perf_counter()
+        ranker = candidate.make(self._seed + 101 * number, self._common)
+        with warnings.catch_warnings():
+            # What a candidate warns of is no news of the blend; `remarks` has that.
+            warnings.simplefilter("ignore")
+            try:
+                fitted(ranker)
+            except KeyboardInterrupt:
+                raise InterruptedSearchError from None
+        if ranker.interrupted_:
+            raise InterruptedSearchError
+        if self.budget.cut_short:
+            # A training that the clock ended is no fair trial.
+            raise BudgetSpentError
+        member = _member(candidate, ranker, number, fold)
+        trial = _trial(member, fold, time.perf_counter() - started)
+        self.found.trials.append(trial)
+        if keep and (candidate.part != DEBIASED or self.found.chosen is candidate):
+            self.found.add(member)
+        if self.told(trial, ranker.position_bias_):
+            raise InterruptedSearchError(asked=True)
+        return member
+
+    def _fold(self, folds: Folds, number: int) -> Fold:
+        """One fold; the last one asked for is kept."""
+        if self._latest is None or self._latest[:2] != (folds, number):
+            self._latest = (folds, number, folds[number])
+        return self._latest[2]
+
+
+def _member(candidate: Candidate, ranker: Any, number: int, fold: Fold) -> Member:
+    score = ranker.predict(fold.held_out.features)
+    relevance = None
+    if candidate.ranker == "click-model":
+        relevance = ranker.predict_relevance(fold.held_out.features)
+    return Member(candidate, ranker, number, score, relevance)
+
+
+def _trial(member: Member, fold: Fold, seconds: float) -> Trial:
+    history = member.ranker.validation_history_
+    settings = {
+        name: value
+        for name, value in member.candidate.settings.items()
+        if isinstance(value, int | float | str) or value is None
+    }
+    found = Trial(
+        member.candidate.title, member.candidate.part, member.fold, settings,
+        member.ranker.trees_.n_rounds, seconds,
+    )  # fmt: skip
+    if history and member.relevance is not None:
+        found.log_likelihood = max(history)
+        found.gain = _gain(member, fold)
+    return found
+
+
+def _gain(member: Member, fold: Fold) -> float:
+    """How much likelier the held-out clicks are than with the best one relevance for all."""
+    likelihood = member.ranker.click_model_.on(fold.held_out)
+    present = likelihood.evidence(member.relevance).log_likelihood
+    offset, n = member.ranker.offset_, len(fold.held_out.documents)
+    for _ in range(NEWTON_STEPS):
+        evidence = likelihood.evidence(np.full(n, expit(offset)))
+        information = max(float(evidence.information.sum()), 1e-12)
+        offset += float(np.clip(evidence.gradient.sum() / information, -2.0, 2.0))
+    alone = likelihood.evidence(np.full(n, expit(offset))).log_likelihood
+    return float(present - alone)
+
+
+def expected_trials(data: Impressions, debias: Any, n_folds: int) -> int:
+    """How many trials a search without limits makes, for the progress bar."""
+    if debias is None:
+        return n_folds + 2
+    learned = isinstance(debias, str) and debias == "click-model"
+    models = len(click_models_for(data)) if learned else 1
+    again = n_folds if len(data.documents) > EXPLORED else n_folds - 1
+    return 1 + models + len(SIZES_TRIED) + again + (n_folds - 1) + n_folds + 2
