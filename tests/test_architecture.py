@@ -46,7 +46,7 @@ ROOMS = {
     "datasets": {"log"},
     "simulate": {"log", "clicks", "datasets"},
     "online": {"log", "evaluation"},
-    "reporting": {"log", "bias", "evaluation", "rankers", "online", "loading"},
+    "reporting": {"log", "bias", "evaluation", "rankers", "choose", "online", "loading"},
     "export": {"log", "trees", "rankers", "loading"},
     "paper": {
         "log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers", "datasets", "simulate",

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART as UnbiasedLambdaMART
     from unskew.rankers.neural.ranker import NeuralRanker as NeuralRanker
     from unskew.rankers.ranksvm.ranker import PropensityRankSVM as PropensityRankSVM
+    from unskew.reporting.report import Report as Report
+    from unskew.reporting.report import report as report
 
 __version__ = "0.1.0"
 
@@ -81,6 +83,8 @@ _NAMES, __getattr__, __dir__ = lazy_names(
         "unskew.loading:load",
         "unskew.log.read:read_labels",
         "unskew.log.read:read_log",
+        "unskew.reporting.report:Report",
+        "unskew.reporting.report:report",
         "unskew.bias",
         "unskew.clicks",
         "unskew.datasets",

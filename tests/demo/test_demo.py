@@ -9,7 +9,7 @@ import pytest
 
 from unskew.cli import main
 from unskew.demo import story as story_module
-from unskew.demo.page import demo_page
+from unskew.demo.page import demo_report
 from unskew.demo.story import CLICKS, DEBIASED, LABELS, Setting, tell
 
 
@@ -41,17 +41,35 @@ def test_results_move(story):
 
 
 def test_report(story):
-    """The page holds the table and the pictures, and loads nothing."""
-    html = demo_page(story)
-    mean = story.evaluations[DEBIASED].mean["ndcg@10"]
-    assert f"{mean:.4f}" in html
-    assert html.count("<svg") == 3
-    assert not re.search(r"(src|href)=|url\(|@import|<script", html)
+    """The page is the report on clicks that no ranker has seen, with the truth at its end."""
+    made = demo_report(story)
+    assert set(made.findings.models) == {CLICKS, DEBIASED}
+    assert made.findings.data is story.held_out
+    assert made.answer.best.model == DEBIASED
+    assert made.answer.best.verdict == "better"
+    mean = story.evaluations[LABELS].mean["ndcg@10"]
+    assert f"{mean:.4f}" in made.html
+    for text in ("true examination", "What debiasing changes", "How it was made"):
+        assert text in made.html
+    assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', made.html)
+
+
+def test_held_out_clicks_are_of_other_queries(story):
+    """The clicks of the report are on queries that were not trained on."""
+    assert story.held_out.n_sessions == story.setting.held_out
+    assert not set(story.held_out.queries) & set(story.impressions.queries)
+
+
+def test_the_estimate_is_near_the_truth(story):
+    """The bias that judges the rankers is close to the true examination, and so is what it says."""
+    curves = demo_report(story).findings.curves
+    assert curves.chosen == "regression-em"
+    assert np.abs(curves.bias.t_plus - story.true_bias).max() < 0.08
 
 
 def test_command(tmp_path, capsys, monkeypatch):
     """The command prints the tables and the path of the report it wrote."""
-    small = Setting(n_train=60, n_test=40, sessions=2_000, n_estimators=5)
+    small = Setting(n_train=60, n_test=40, sessions=2_000, held_out=2_000, n_estimators=5)
     monkeypatch.setattr(story_module, "Setting", lambda: small)
     with pytest.raises(SystemExit) as end:
         main(["demo", "-o", str(tmp_path / "out"), "--seed", "2"])

@@ -20,25 +20,30 @@ def asset(name: str) -> str:
     return files("unskew.charts").joinpath(name).read_text(encoding="utf-8")
 
 
-def html_table(table: Table) -> str:
-    """A table; a cell may hold a value and, after a line break, a remark in small print."""
+def html_table(table: Table, *, numbers: bool = True) -> str:
+    """A table; a cell may hold a value and, after a line break, a remark in small print.
+
+    Columns of numbers are set to the right, unless ``numbers`` is false.
+    """
     columns = list(zip(*table.rows, strict=True))
     head = "".join(
-        f'<th scope="col"{_kind(all(map(_is_number, columns[k])) if columns else False)}>'
+        f'<th scope="col"{_kind(numbers and bool(columns) and all(map(_is_number, columns[k])))}>'
         f"{escape(cell)}</th>"
         for k, cell in enumerate(table.header)
     )
-    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in table.rows)
+    body = "".join(
+        "<tr>" + "".join(_cell(cell, numbers) for cell in row) + "</tr>" for row in table.rows
+    )
     return (
         '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table><thead>'
         f"<tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _cell(content: str) -> str:
+def _cell(content: str, numbers: bool) -> str:
     value, _, remark = content.partition("\n")
     small = f"<br><small>{escape(remark)}</small>" if remark else ""
-    return f"<td{_kind(_is_number(content))}>{escape(value)}{small}</td>"
+    return f"<td{_kind(numbers and _is_number(content))}>{escape(value)}{small}</td>"
 
 
 def _is_number(content: str) -> bool:
@@ -86,6 +91,6 @@ def fragment(*charts: Chart) -> str:
 
 def facts(rows: Sequence[tuple[str, str]]) -> str:
     """Names and values, one pair below the other."""
-    return html_table(Table(["", ""], rows)).replace(
+    return html_table(Table(["", ""], rows), numbers=False).replace(
         '<thead><tr><th scope="col"></th><th scope="col"></th></tr></thead>', ""
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any
 
 from unskew.charts.chart import NARROW, Chart, Drawing, Hit, Table
@@ -118,14 +118,17 @@ class LineChart(Chart):
         wide, bottom = x.end - x.start, y.start
         y_at = ticks(y.low, y.high)
         if self.x_ticks:
-            x_at = list(self.x_ticks)
-            x_labels = list(self.x_ticks.values())
+            # As many names as there is room for.
+            longest = LETTER * max(map(len, self.x_ticks.values())) + 12
+            every = max(1, ceil(len(self.x_ticks) * longest / wide))
+            x_at = list(self.x_ticks)[::every]
+            x_labels = list(self.x_ticks.values())[::every]
         else:
             most = max(3, int(wide / 42))
             x_at = (whole_ticks if self.whole else ticks)(x.low, x.high, most)
             x_labels = tick_labels(x_at)
         names = [
-            (one.name, self._look(k), "flat" if one.flat else "")
+            (one.name, self._look(k), "flat" * one.flat + " dashed" * one.dashed)
             for k, one in enumerate(self.lines)
         ]
         shown, high = legend(names if len(names) > 1 else [], x.start, wide, bottom + 48)

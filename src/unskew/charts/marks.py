@@ -102,7 +102,7 @@ def legend(
         else:
             ends = points([(x, y - 4), (x + 26, y - 4)])
             parts.append(f'<polyline points="{ends}" class="curve {kind} s{look}"/>')
-            if kind != "flat":
+            if "flat" not in kind:
                 parts.append(marker(x + 13, y - 4, look))
         parts.append(text(x + 32, y, shown, anchor="start"))
         x += wide

@@ -27,8 +27,13 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Round values between the limits, at most so many."""
     span = max(high - low, 1e-12)
     power = 10.0 ** floor(log10(span / most))
-    step = next(power * m for m in (1.0, 2.0, 5.0, 10.0, 20.0) if span / (power * m) <= most)
-    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    steps = [power * m for m in (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)]
+    chosen = next(k for k, step in enumerate(steps) if span / step <= most)
+    # Limits that are not round may leave a single tick: a finer step then has two or three.
+    for step in steps[chosen::-1]:
+        first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+        if last > first:
+            break
     return [0.0 if k == 0 else step * k for k in range(first, last + 1)]
 
 

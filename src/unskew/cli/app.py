@@ -24,7 +24,7 @@ INTERRUPTED = 130
 # `commands` of its own.
 COMMANDS: tuple[str, ...] = (
     "demo", "simulate", "inspect", "compact", "bias", "clicks", "train", "tune", "rank", "evaluate",
-    "ab", "interleave", "judge", "export", "paper",
+    "report", "ab", "interleave", "judge", "export", "paper",
 )  # fmt: skip
 
 app = typer.Typer(

@@ -12,7 +12,6 @@ from unskew.cli.console import errors, output, say, show
 from unskew.cli.reading import Quiet
 from unskew.cli.writing import Overwrite, check_outputs
 from unskew.errors import UsageError
-from unskew.store import replace_file
 from unskew.terminal import bar
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def run(
     check_outputs({"--out": report}, [], overwrite=overwrite)
     if not quiet:
         say("loading …")
-    from unskew.demo.page import demo_page
+    from unskew.demo.page import demo_report
     from unskew.demo.story import tell
 
     if quiet:
@@ -49,7 +48,9 @@ def run(
 
             story = tell(seed, say=report_step)
     show_story(story)
-    replace_file(report, lambda file: file.write_text(demo_page(story), encoding="utf-8"))
+    if not quiet:
+        say("writing the report")
+    demo_report(story).save(report)
     show(f"\nThe report: {report.resolve()}")
 
 

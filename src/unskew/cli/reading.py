@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from unskew.log.impressions import Impressions
     from unskew.log.labelled import LabelledData
-    from unskew.log.read import LogOptions
+    from unskew.log.read import LogOptions, LogReading
     from unskew.log.sources import SourceTable
 
 
@@ -152,8 +152,26 @@ class LogInput:
 
         ``strict`` refuses options that cannot act on a folder.
         """
+        found = self.log_reading(log, wanted, strict=strict)
+        if found.problems or found.impressions is None:
+            more = len(found.problems) - 1
+            hint = f" ({more} more kinds of problems: unskew inspect lists them)" if more else ""
+            raise DataError(found.problems[0].message + hint)
+        for note in found.notes:
+            say(f"{found.source}: {note}")
+        return found.impressions
+
+    def log_reading(
+        self,
+        log: str,
+        wanted: Wanted | None = None,
+        *,
+        strict: bool = True,
+        over_time: bool = False,
+    ) -> LogReading:
+        """A raw log read to its end with all its problems, or what a folder holds."""
         from unskew.log.parts import load
-        from unskew.log.read import read_with_problems
+        from unskew.log.read import LogReading, read_with_problems
         from unskew.log.schema import OPTIONAL
 
         options = self.options()
@@ -164,21 +182,13 @@ class LogInput:
                 data = data.with_gains(options.gains)
             if wanted is not None:
                 wanted.unknown(data.features.names, log)
-            return data
+            return LogReading(log, data.n_rows, data.n_sessions, 0, (), data)
         if self.features is None:
             roles = {*options.columns.used, *OPTIONAL, *(options.grades or ())}
             narrowed = self._narrowed(wanted, log, self.table, roles)
         else:
             narrowed = self._narrowed(wanted, self.features, None, {self.query, self.doc})
-        options = replace(options, **narrowed)
-        found = read_with_problems(log, options)
-        if found.problems or found.impressions is None:
-            more = len(found.problems) - 1
-            hint = f" ({more} more kinds of problems: unskew inspect lists them)" if more else ""
-            raise DataError(found.problems[0].message + hint)
-        for note in found.notes:
-            say(f"{found.source}: {note}")
-        return found.impressions
+        return read_with_problems(log, replace(options, over_time=over_time, **narrowed))
 
     def _narrowed(
         self, wanted: Wanted | None, source: str, table: str | None, roles: set[str]

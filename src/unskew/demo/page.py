@@ -1,4 +1,4 @@
-"""The page of the demo: the table, the bias curves, where the results went."""
+"""The page of the demo: the report on its held-out log, and what only a simulation knows."""
 
 from __future__ import annotations
 
@@ -6,28 +6,42 @@ from typing import TYPE_CHECKING
 
 from unskew.charts import Dot, DotChart, Line, LineChart
 from unskew.charts.figure import figure
-from unskew.reporting.page import Section, page, paragraph, table
+from unskew.reporting.page import Section, p_text, paragraph, table
+from unskew.reporting.report import Report, report
 
 if TYPE_CHECKING:
     from unskew.demo.story import Story
 
+TITLE = "Unskew: what position bias does to a ranker"
+# Few enough that a bias can be estimated from features in seconds, and more than enough to be sure.
+MOST_DOCUMENTS = 12_000
+
+
+def demo_report(story: Story) -> Report:
+    """The report that a search team would make, with the truth of the simulation at its end."""
+    return report(
+        story.rankers,
+        story.held_out,
+        story.test,
+        curves={"true examination": story.true_bias_curve},
+        title=TITLE,
+        notes=[_truth(story), _ranks(story), _how(story)],
+        labels_source="the simulation",
+        most_documents=MOST_DOCUMENTS,
+        seed=story.seed,
+    )
+
 
 def demo_page(story: Story) -> str:
     """The report of a demo as one HTML page."""
-    clicks, gain = story.impressions, story.gain
-    lead = (
-        f"{clicks.n_sessions:,} simulated sessions on {clicks.n_queries:,} queries with "
-        f"{clicks.n_clicks:,} clicks, seed {story.seed}. On unseen queries, undoing the position bias "
-        f"changes NDCG@10 by {gain.difference:+.4f} against raw clicks (95% interval "
-        f"{gain.interval.low:+.4f} to {gain.interval.high:+.4f})."
-    )
-    sections = [_quality(story), _differences(story), _bias(story), _ranks(story), _how(story)]
-    return page("Unskew: what position bias does to a ranker", lead, sections)
+    return demo_report(story).html
 
 
-def _quality(story: Story) -> Section:
+def _truth(story: Story) -> Section:
+    """All rankers on the grades, with the one that learned from them."""
     metrics = list(next(iter(story.evaluations.values())).per_query)
-    rows, points = [], []
+    rows: list[list[str]] = []
+    dots: list[Dot] = []
     for name, evaluation in story.evaluations.items():
         cells = [name]
         for metric in metrics:
@@ -35,89 +49,54 @@ def _quality(story: Story) -> Section:
             cells.append(f"{evaluation.mean[metric]:.4f}\n{around.low:.4f} to {around.high:.4f}")
         rows.append(cells)
         around = evaluation.interval("ndcg@10")
-        points.append(Dot(name, evaluation.mean["ndcg@10"], around.low, around.high))
-    picture = figure(
-        DotChart(
-            title="NDCG@10 on unseen queries",
-            caption="Means with 95% bootstrap intervals.",
-            dots=points,
-            x_label="NDCG@10",
-        )
+        dots.append(Dot(name, evaluation.mean["ndcg@10"], around.low, around.high, len(dots)))
+    chart = DotChart(
+        title="NDCG@10 on unseen queries",
+        caption="Means with 95% bootstrap intervals, by what each ranker was trained on.",
+        dots=dots,
+        x_label="NDCG@10",
     )
-    return Section("How good the rankers are", table(["trained on", *metrics], rows) + picture)
-
-
-def _differences(story: Story) -> Section:
-    rows = [
+    compared = [
         [
-            f"{c.a} against {c.b}",
+            f"{c.a} − {c.b}",
             c.metric,
             f"{c.difference:+.4f}\n{c.interval.low:+.4f} to {c.interval.high:+.4f}",
-            f"{c.p_corrected:.4f}",
+            p_text(c.p_corrected),
         ]
         for c in story.comparisons
     ]
     text = paragraph(
-        "Paired over queries: the mean difference with its 95% bootstrap interval, and the p-value "
-        "of Fisher's randomisation test with Holm's correction."
+        "A simulation knows what no log does: the grades. Here stands, beside the two rankers above, "
+        "one that was trained on them. Paired over queries: the mean difference with its 95% bootstrap "
+        "interval, and the p-value of Fisher's randomisation test with Holm's correction."
     )
-    return Section("What debiasing changes", text + table(["", "metric", "difference", "p"], rows))
-
-
-def _bias(story: Story) -> Section:
-    lines = [
-        Line("true examination", story.true_bias.tolist()),
-        Line("estimated t_plus", story.estimated_bias.t_plus.tolist()),
-        Line("estimated t_minus", story.estimated_bias.t_minus.tolist()),
-    ]
-    caption = (
-        "How often users examine a position, relative to the first: the truth of the simulation, and "
-        "what Pairwise Debiasing found in the clicks alone. t_plus estimates the truth; t_minus is "
-        "the bias of results that were not clicked."
-    )
-    return Section(
-        "The position bias, true and estimated",
-        figure(
-            LineChart(
-                title="Examination by position",
-                caption=caption,
-                lines=lines,
-                x_label="position",
-                y_label="relative to position 1",
-            )
-        ),
-    )
+    header = ["paired difference", "metric", "difference", "p (Holm)"]
+    html = figure(chart) + table(["trained on", *metrics], rows) + table(header, compared)
+    return Section("What debiasing changes", text + html)
 
 
 def _ranks(story: Story) -> Section:
-    series = [Line(name, ranks.tolist()) for name, ranks in story.average_ranks.items()]
-    caption = (
-        "Where the results of each logged position end up on average after re-ranking. A ranker that "
-        "learned the old order keeps it; the grades show how far each position deserves to move."
+    chart = LineChart(
+        title="Average rank after re-ranking",
+        caption="Where the results of each position of the training lists end up on average. A ranker "
+        "that learned the old order keeps it; the grades show how far each position deserves to move.",
+        lines=[Line(name, ranks.tolist()) for name, ranks in story.average_ranks.items()],
+        x_label="position in the log",
+        y_label="average new rank",
+        zero=False,
     )
-    return Section(
-        "Where the results go",
-        figure(
-            LineChart(
-                title="Average rank after re-ranking",
-                caption=caption,
-                lines=series,
-                x_label="position in the log",
-                y_label="average new rank",
-                zero=False,
-            )
-        ),
-    )
+    return Section("Where results should go", figure(chart))
 
 
 def _how(story: Story) -> Section:
     setting = story.setting
     text = (
-        f"Generated data ({setting.n_features} features, five grades) with {setting.n_train:,} "
-        f"queries for training and {setting.n_test:,} for measuring. Lists of ten by a Ranking SVM "
-        "trained on 1% of the labels. Clicks by the position-based model with the eye-tracking "
-        f"curve, theta {setting.theta:g}. {setting.n_estimators} trees, learning rate "
-        f"{setting.learning_rate:g}, p = {setting.p:g}."
+        f"Seed {story.seed}. Generated data ({setting.n_features} features, five grades) with "
+        f"{setting.n_train:,} queries for training and {setting.n_test:,} for measuring. Lists of ten "
+        "by a Ranking SVM trained on 1% of the labels. Clicks by the position-based model with the "
+        f"eye-tracking curve, theta {setting.theta:g}: {setting.sessions:,} sessions to train on, and "
+        f"{setting.held_out:,} on the other queries for this report. {setting.n_estimators} trees, "
+        f"learning rate {setting.learning_rate:g}, p = {setting.p:g}."
     )
     caution = (
         "The setting favours debiasing: many sessions a query, and lists that a weak ranker made. With "

@@ -47,6 +47,7 @@ class Setting:
     n_test: int = 1_000
     n_features: int = 40
     sessions: int = 200_000
+    held_out: int = 100_000
     theta: float = 1.0
     p: float = 0.0
     n_estimators: int = 200
@@ -55,16 +56,28 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """What came out: the evaluations on unseen queries, the bias curves, the moved results."""
+    """What came out: the evaluations on unseen queries, the bias curves, the moved results.
+
+    ``held_out`` are clicks on the queries of ``test``, which no ranker has seen; ``rankers`` are those
+    that learned from clicks.
+    """
 
     setting: Setting
     seed: int
     impressions: Impressions
+    held_out: Impressions
+    test: LabelledData
+    rankers: Mapping[str, UnbiasedLambdaMART]
     evaluations: Mapping[str, Evaluation]
     comparisons: list[Comparison]
     true_bias: FloatArray
     estimated_bias: PositionBias
     average_ranks: Mapping[str, FloatArray]
+
+    @property
+    def true_bias_curve(self) -> PositionBias:
+        """The truth as a curve of the clicked side."""
+        return PositionBias.from_propensities(self.true_bias)
 
     @property
     def gain(self) -> Comparison:
@@ -92,6 +105,11 @@ def tell(
     log = sample(train, model=model, policy=policy, sessions=chosen.sessions, seed=seed)
     clicks = read_log(log, features=features_table(train))
     rankers = _train(clicks, train, chosen, seed, say)
+    say(f"simulating {chosen.held_out:,} sessions on queries that no ranker has seen")
+    unseen = sample(
+        test, model=model, policy=rank_svm_policy(test, seed=seed), sessions=chosen.held_out,
+        seed=seed + 1,
+    )  # fmt: skip
     say("measuring on unseen queries")
     evaluations = {
         name: evaluate(ranker.predict(test.features), test) for name, ranker in rankers.items()
@@ -100,6 +118,9 @@ def tell(
         setting=chosen,
         seed=seed,
         impressions=clicks,
+        held_out=read_log(unseen, features=features_table(test)),
+        test=test,
+        rankers={name: rankers[name] for name in (CLICKS, DEBIASED)},
         evaluations=evaluations,
         comparisons=[
             c

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from unskew.evaluation.metrics import FROM_CLICKS, parse_metric
 from unskew.evaluation.significance import Interval, holm
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
+
+if TYPE_CHECKING:
+    from unskew.charts import DotChart
 
 # What the order of the log is called among the rankings.
 LOGGED = "logged order"
@@ -118,6 +121,37 @@ class LogEvaluation:
             "clicks": self.n_clicks,
             "notes": list(self.notes),
         }
+
+    def plot(self, metric: str | None = None) -> DotChart:
+        """The leading estimate of every ranking by one metric, the first by default, as a chart."""
+        from unskew.charts import Dot, DotChart
+
+        estimator, metrics = next(iter(next(iter(self.estimates.values())).items()))
+        name = next(iter(metrics)) if metric is None else metric
+        if name not in metrics:
+            raise UsageError(f"metric must be one of {', '.join(metrics)}: got {name!r}")
+        found = {ranking: one[estimator][name] for ranking, one in self.estimates.items()}
+        return DotChart(
+            title=f"{name}, estimated from clicks",
+            caption=f"By the estimator {estimator}, with {self.level:.0%} intervals.",
+            dots=[
+                Dot(ranking, one.value, one.interval.low, one.interval.high, number)
+                for number, (ranking, one) in enumerate(found.items())
+            ],
+            x_label=name,
+        )
+
+    @property
+    def level(self) -> float:
+        """The level of the intervals."""
+        estimators = next(iter(self.estimates.values()))
+        return next(iter(next(iter(estimators.values())).values())).interval.level
+
+    def _repr_html_(self) -> str:
+        from unskew.charts.figure import fragment
+
+        metrics = next(iter(next(iter(self.estimates.values())).values()))
+        return fragment(*(self.plot(name) for name in metrics))
 
     def __str__(self) -> str:
         lines = []

@@ -100,15 +100,16 @@ class Inspection:
 
 def inspect_log(source: TableLike, options: LogOptions) -> Inspection:
     """Read a log to its end and say what it holds and what is wrong with it."""
-    return _inspection(read_with_problems(source, replace(options, over_time=True)))
+    return inspection_of(read_with_problems(source, replace(options, over_time=True)))
 
 
 def inspect_impressions(data: Impressions, source: str) -> Inspection:
     """Say what Impressions hold."""
-    return _inspection(LogReading(source, data.n_rows, data.n_sessions, 0, (), data))
+    return inspection_of(LogReading(source, data.n_rows, data.n_sessions, 0, (), data))
 
 
-def _inspection(found: LogReading) -> Inspection:
+def inspection_of(found: LogReading) -> Inspection:
+    """Say what a log holds that was read to its end."""
     problems = [
         FoundProblem(problem.kind.name.lower(), problem.count, problem.message)
         for problem in found.problems
@@ -173,8 +174,12 @@ def _moving_documents(data: Impressions) -> int:
     """How many documents were seen at more than one position."""
     pages = data.pages
     document = data.documents.number[pages.document]
-    seen = np.unique(document << 32 | pages.position)
-    return int((np.bincount(seen >> 32) > 1).sum())
+    # Any one position of each document: a document that has another one has moved.
+    one = np.zeros(data.n_documents, dtype=pages.position.dtype)
+    one[document] = pages.position
+    moved = np.zeros(data.n_documents, dtype=np.bool_)
+    moved[document[pages.position != one[document]]] = True
+    return int(moved.sum())
 
 
 def _oddities(data: Impressions) -> dict[str, int]:
@@ -218,6 +223,8 @@ def clicks_by_context(data: Impressions) -> list[ContextClicks]:
     found = []
     for context in data.contexts.tolist():
         part = data.in_context(context)
+        if not part.n_sessions:
+            continue
         by_position = clicks_by_position(part)
         rows, clicks = part.n_rows, part.n_clicks
         first = next((at.ctr for at in by_position if at.position == 1), None)

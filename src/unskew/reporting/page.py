@@ -39,6 +39,11 @@ def bullets(texts: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>" if texts else ""
 
 
+def p_text(p: float) -> str:
+    """A p-value; one that is too small to be written says so."""
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table; a cell may hold a value and, after a line break, a remark in small print."""
     return html_table(Table(header, rows))
