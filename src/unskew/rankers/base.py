@@ -172,8 +172,19 @@ class Ranker(BaseEstimator, ABC):
         is as in `fit`.
         """
         self._check()
-        data = label_impressions(self._labels(X, relevance, query))
+        labels = self._labels(X, relevance, query)
+        return self._learn_labels(labels, validation, callbacks, init_model)
+
+    def _learn_labels(
+        self,
+        labels: LabelledData,
+        validation: LabelledData | Impressions | None,
+        callbacks: Sequence[Callback],
+        init_model: Ranker | str | os.PathLike[str] | None,
+    ) -> Self:
+        """Learn from labels as from a log of pages on which better labels were clicked."""
         # The order of labelled rows means nothing: they share one position without bias.
+        data = label_impressions(labels)
         return self._learn(data, None, 1, validation, callbacks, init_model)
 
     def _check(self) -> None:

@@ -149,7 +149,12 @@ def test_the_dynamic_bayesian_model_finds_gamma_and_satisfaction() -> None:
     found, information = fitted.satisfaction, curvatures(fitted)
     error = 1 / np.sqrt(information)
     # It is drawn towards the mean of all by the weight of a few clicks: that much is no error.
-    drawn = fitted.likelihood.present.strength * (found.mean() - found) / (found * (1 - found)) / information
+    drawn = (
+        fitted.likelihood.present.strength
+        * (found.mean() - found)
+        / (found * (1 - found))
+        / information
+    )
     assert np.mean(np.abs(found - truth) < 2 * error + np.abs(drawn)) > 0.95
     assert np.corrcoef(found, truth)[0, 1] > 0.98
 
