@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from unskew import datasets as datasets
     from unskew import online as online
     from unskew import simulate as simulate
+    from unskew.choose.advice import advise as advise
     from unskew.choose.fit import fit as fit
     from unskew.choose.ranker import AutoRanker as AutoRanker
-    from unskew.choose.advice import advise as advise
     from unskew.choose.tuning import tune as tune
     from unskew.errors import DataError as DataError
     from unskew.errors import MissingDependencyError as MissingDependencyError

@@ -87,7 +87,7 @@ def test_documents_that_never_move_with_features():
 
 
 def test_documents_that_moved():
-    """A ranker that changed moved them: harvesting is sound, near the truth, and debiasing wholly."""
+    """A ranker that explores moved them: harvesting is sound, near the truth, and debiasing wholly."""
     log, truth = _drifting()
     found = advised(log)
     assert found.bias_method == "harvesting"
@@ -100,8 +100,8 @@ def test_documents_that_moved():
 
 
 def _drifting():
-    policy = simulate.epsilon_policy(ranked(), 0.3)
-    return log_of(policy, 8_000)
+    live = simulate.rank_svm_policy(LABELS, share=1.0)
+    return log_of(simulate.epsilon_policy(live, 0.3), 8_000)
 
 
 def test_shuffled_sessions_are_found_without_being_told():

@@ -23,13 +23,8 @@ INTERRUPTED = 130
 # One module of this package per command, in the order of the help page; each has a function `run`, or
 # `commands` of its own.
 COMMANDS: tuple[str, ...] = (
-<<<<<<< HEAD
-    "demo", "simulate", "inspect", "compact", "bias", "clicks", "train", "tune", "rank", "evaluate",
-    "report", "ab", "interleave", "judge", "export", "paper",
-=======
-    "demo", "simulate", "inspect", "advise", "compact", "bias", "clicks", "train", "tune",
-    "rank", "evaluate", "ab", "interleave", "judge", "export", "paper",
->>>>>>> 7619bfb (unskew advise: is a log good enough, for what, by which method, and what would make it better)
+    "demo", "simulate", "inspect", "advise", "compact", "bias", "clicks", "train", "tune", "rank",
+    "evaluate", "report", "ab", "interleave", "judge", "export", "paper",
 )  # fmt: skip
 
 app = typer.Typer(
