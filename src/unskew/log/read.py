@@ -212,7 +212,9 @@ def read_with_problems(source: TableLike, options: LogOptions) -> LogReading:
     if impressions is not None:
         bad = np.isinf(impressions.features.values).any(axis=1)
         if options.features is not None and options.feature_columns is None:
-            attached = attach_features(impressions, options.features, columns, options)
+            attached = attach_features(
+                impressions, options.features, columns, options, log_columns=table.columns
+            )
             impressions, index, bad = attached.impressions, attached.numbering, attached.bad
             problems += attached.problems
         if impressions.n_clicks:
