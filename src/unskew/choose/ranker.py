@@ -73,6 +73,17 @@ class AutoRanker(TreeRanker):
     trees_, feature_importances_
         As for `UnbiasedLambdaMART`.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.AutoRanker(trials=1, random_state=0, verbose=0).fit(data)
+    >>> ranker.predict(labels).shape == (len(labels),)
+    True
+
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {

@@ -117,6 +117,19 @@ class ClickModelRanker(TreeRanker):
     trees_, feature_importances_, num_leaves_
         As for `UnbiasedLambdaMART`.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.ClickModelRanker(n_estimators=20, random_state=0, verbose=0).fit(data)
+    >>> ranker.predict(labels).shape == (len(labels),)
+    True
+    >>> bool(ranker.t_plus_[0] > ranker.t_plus_[9])
+    True
+
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {

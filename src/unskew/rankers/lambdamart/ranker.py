@@ -83,6 +83,20 @@ class UnbiasedLambdaMART(TreeRanker):
     n_estimators_, num_leaves_, min_data_in_leaf_
         The numbers that training went by, given or following the data.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.UnbiasedLambdaMART(n_estimators=20, random_state=0, verbose=0).fit(data)
+    >>> ranker.predict(labels).shape == (len(labels),)
+    True
+    >>> ranker.save("model")
+    >>> bool((unskew.load("model").predict(labels) == ranker.predict(labels)).all())
+    True
+
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
