@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from unskew.bias.by_context import contexts_of
+from unskew.bias.ctr_check import FEWEST_MOVED_CLICKS
 from unskew.bias.estimator import BiasEstimator
 from unskew.bias.identify import (
-    FEWEST_MOVED_CLICKS,
     FRAGILE_SHARE,
     HIGHEST_SHARE,
     LogFacts,

@@ -37,9 +37,9 @@ class TreeRanker(Ranker):
     Its ``__init__`` takes any further parameter of the booster and keeps it in `_booster_params`.
     """
 
-    n_estimators: int
+    n_estimators: int | None
     learning_rate: float
-    num_leaves: int
+    num_leaves: int | None
     feature_fraction: float
     bagging_fraction: float
     min_data_in_leaf: int | None
@@ -52,9 +52,9 @@ class TreeRanker(Ranker):
     def __init__(
         self,
         *,
-        n_estimators: int,
+        n_estimators: int | None,
         learning_rate: float,
-        num_leaves: int,
+        num_leaves: int | None,
         feature_fraction: float,
         bagging_fraction: float,
         min_data_in_leaf: int | None,
