@@ -132,6 +132,8 @@ class ClickModelRanker(TreeRanker):
 
     """
 
+    n_estimators: int  # its own default, whatever the size of the log: held-out clicks stop it
+
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **COMMON,
         **TREES,
