@@ -112,6 +112,36 @@ def test_frames_of_every_kind(kind, frame):
 
 
 @EVERY_KIND
+@pytest.mark.parametrize("column", ["list", "numpy", "arrow", "chunks", "pandas", "polars"])
+def test_columns_beside_a_matrix_of_every_kind(kind, column):
+    """Impressions of arrays have the ids of the columns, whatever holds these."""
+    log = small_data(kind).log
+    makers = {
+        "list": lambda values: values.to_pylist(),
+        "numpy": lambda values: values.combine_chunks().to_numpy(zero_copy_only=False),
+        "arrow": lambda values: values.combine_chunks(),
+        "chunks": lambda values: values,
+        "pandas": lambda values: values.to_pandas(),
+        "polars": lambda values: FRAMES["polars"](pa.table({"ids": values}))["ids"],
+    }
+    names = ("click", "session", "query", "doc", "position")
+    given = {name: makers[column](log[name]) for name in names}
+    X = np.column_stack([log["bm25"], log["age"]])
+    data = unskew.Impressions.from_arrays(X, given.pop("click"), **given)
+    assert [str(key) for key in data.queries.tolist()] == as_text(ids(kind, range(8)))
+    assert [str(key) for key in data.documents.doc.tolist()] == as_text(ids(kind, range(100, 140)))
+
+
+def test_numbers_beyond_64_bits_stay_exact():
+    """Ids of thirty digits in a list are told apart and keep every digit."""
+    docs = [10**30 + 1, 10**30 + 2]
+    data = unskew.Impressions.from_arrays(
+        None, [1, 0], session=[1, 1], query=[1, 1], position=[1, 2], doc=docs
+    )
+    assert data.documents.doc.tolist() == [str(doc) for doc in docs]
+
+
+@EVERY_KIND
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_ranker_ranks_frames_with_ids_of_every_kind(kind, frame, model):
     """`rank` of the API takes columns of any library and gives the ids back."""

@@ -216,6 +216,19 @@ def test_an_option_acts_on_one_of_two_inputs(files, tmp_path):
     assert run("train", files / "compact", "-o", tmp_path / "m", *options) == 0
 
 
+def test_a_linked_input_is_not_written_over(files, data, tmp_path, capsys):
+    """A file that is read through a linked folder is an input like any other."""
+    part = write(data[1].drop_columns(["relevance"]), tmp_path / "elsewhere.parquet")
+    (tmp_path / "real").mkdir()
+    real = part.rename(tmp_path / "real" / "part.parquet")
+    (tmp_path / "candidates").mkdir()
+    (tmp_path / "candidates" / "link").symlink_to(tmp_path / "real")
+    before = real.read_bytes()
+    assert run("rank", files / "model", tmp_path / "candidates", "-o", real, "--overwrite") == 2
+    assert "which the same command reads" in " ".join(capsys.readouterr().err.split())
+    assert real.read_bytes() == before
+
+
 def test_queries_that_are_not_counted_are_named(files, data, tmp_path, capsys):
     """Queries without a relevant document are skipped with a note that counts them."""
     labels = data[1]

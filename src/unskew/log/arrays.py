@@ -43,7 +43,7 @@ def impressions_from_arrays(
 def _column(name: str, values: Any) -> pa.Array:
     """One column as an Arrow array, from a list, an array or a series."""
     try:
-        array = pa.array(values, from_pandas=True) if not isinstance(values, pa.Array) else values
+        array = values if isinstance(values, pa.Array) else _arrow(values)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"{name}: cannot be read as a column ({error})") from error
     if isinstance(array, pa.ChunkedArray):
@@ -51,6 +51,15 @@ def _column(name: str, values: Any) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     return array
+
+
+def _arrow(values: Any) -> Any:
+    """The values as Arrow holds them; whole numbers beyond 64 bits stay exact as texts."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except OverflowError:
+        numbers = np.asarray(values)
+        return pa.array(numbers if numbers.dtype.kind == "u" else list(map(str, numbers.tolist())))
 
 
 def _compacted(columns: dict[str, pa.Array], features: Features | None) -> Impressions:

@@ -55,7 +55,7 @@ def _in_folder(path: str, endings: tuple[str, ...]) -> list[str]:
     """
     found: list[str] = []
     hidden: list[str] = []
-    for folder, below, names in _walk(path):
+    for folder, below, names in walk(path):
         data = [name for name in names if name.lower().endswith(endings)]
         hidden += (os.path.join(folder, n) for n in (*below, *data) if _is_hidden(n))  # noqa: PTH118
         below[:] = sorted(name for name in below if not _is_hidden(name))
@@ -75,7 +75,7 @@ def _in_folder(path: str, endings: tuple[str, ...]) -> list[str]:
     return _without_repeats(path, found)
 
 
-def _walk(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
+def walk(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
     """As `os.walk`, links followed: every folder once, whatever leads to it."""
     seen: set[tuple[int, int]] = set()
 
