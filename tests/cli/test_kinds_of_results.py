@@ -25,7 +25,9 @@ PLAIN = "small integers"
 
 # Where each command is tried over the kinds of ids; demo and paper take no data of a user.
 TRIED_IN_TEST_KINDS = {"inspect", "compact", "train", "evaluate", "rank"}
-TRIED_HERE = {"bias", "clicks", "simulate", "ab", "interleave", "judge", "export"}
+TRIED_HERE = {
+    "advise", "bias", "clicks", "simulate", "tune", "report", "ab", "interleave", "judge", "export",
+}  # fmt: skip
 WITHOUT_DATA = {"demo", "paper"}
 
 
@@ -194,6 +196,25 @@ def test_evaluate_on_a_log(tmp_path, capsys):
     for number, (kind, ending) in enumerate([("20 digits", "csv"), ("emoji", "parquet")]):
         other = write(small_data(kind).log, tmp_path / f"{number}.{ending}")
         assert printed(capsys, "evaluate", "--score", "bm25", "--log", other) == expected, kind
+
+
+@pytest.mark.parametrize(("kind", "ending"), [("20 digits", "csv"), ("emoji", "csv.gz")])
+@pytest.mark.filterwarnings("ignore")
+def test_advise_tune_and_report(kind, ending, tmp_path):
+    """What reads a log to judge it takes other kinds of ids and files as well."""
+    log = write(small_data(kind).log, tmp_path / f"log.{ending}")
+    labels = write(small_data(kind).labels, tmp_path / f"labels.{ending}")
+    assert run("advise", log, "--resamples", "0", "-q", "--json") in (0, 1)
+    model = tmp_path / "model"
+    settings = ("--set", "n_estimators=4", "--set", "min_data_in_leaf=2", "-q")
+    assert run("tune", log, "-o", model, "--trials", "1", "--bias", "none", *settings) == 0
+    page = tmp_path / "report.html"
+    curve = tmp_path / "bias.json"
+    method = ("-m", "relative-ctr", "--resamples", "0", "-q")
+    assert run("bias", log, *method, "-o", curve) == 0
+    options = ("--labels", labels, "--bias", curve, "-o", page, "-q")
+    assert run("report", model, "--log", log, *options) == 0
+    assert page.read_text(encoding="utf-8").startswith("<!")
 
 
 def test_ids_that_differ_by_zeros_only(tmp_path):
