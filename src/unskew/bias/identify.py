@@ -248,7 +248,7 @@ def warn_no_gain(gain: float, clicks: float) -> None:
         warnings.warn(
             f"the features improve the log-likelihood of held-out queries by {gain:.1f} for "
             f"{clicks:,.0f} clicks, which is no more than chance: every document gets about "
-            "the same relevance, and the curve merely repeats the CTR",
+            "the same relevance",
             stacklevel=4,
         )
 

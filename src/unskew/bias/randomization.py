@@ -10,7 +10,7 @@ import numpy as np
 
 from unskew.array_types import FloatArray
 from unskew.bias.cells import Cells
-from unskew.bias.estimator import EstimatorSettings
+from unskew.bias.estimator import EstimatorSettings, check_clicks
 from unskew.bias.shuffling import shuffling_of
 from unskew.errors import DataError
 from unskew.log.impressions import Impressions
@@ -59,6 +59,7 @@ class Randomization(EstimatorSettings):
     def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
         """Check the log; what it returns fits the log or a resample, which repeats sessions."""
         self.check_shared()
+        check_clicks(self._marked(data))
         if self.check:
             self._check(self._marked(data))
         return self._from_strata

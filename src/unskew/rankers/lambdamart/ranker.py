@@ -118,17 +118,12 @@ class UnbiasedLambdaMART(TreeRanker):
         super().__init__(
             debias=debias, p=p, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
             early_stopping_rounds=early_stopping_rounds, random_state=random_state, verbose=verbose,
+            n_estimators=n_estimators, learning_rate=learning_rate, num_leaves=num_leaves,
+            feature_fraction=feature_fraction, bagging_fraction=bagging_fraction,
+            min_data_in_leaf=min_data_in_leaf, min_sum_hessian_in_leaf=min_sum_hessian_in_leaf,
+            booster=booster, booster_params=booster_params,
         )  # fmt: skip
         self.sigma = sigma
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.feature_fraction = feature_fraction
-        self.bagging_fraction = bagging_fraction
-        self.min_data_in_leaf = min_data_in_leaf
-        self.min_sum_hessian_in_leaf = min_sum_hessian_in_leaf
-        self.booster = booster
-        self._booster_params = booster_params
 
     # Learning -----------------------------------------------------------------------------------
 
