@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unskew.bias.cells import Cells
 from unskew.bias.crossfit import CrossFit, PositionTask, cross_fit, deal_queries
-from unskew.bias.ctr_check import FEWEST_MOVED_CLICKS
+from unskew.bias.ctr_check import FEWEST_MOVED_CLICKS as FEWEST_MOVED_CLICKS
 from unskew.bias.shuffling import Shuffling, shuffling_of
 from unskew.clicks.fitting.movement import linked_states
 from unskew.errors import DataError

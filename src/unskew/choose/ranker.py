@@ -111,9 +111,8 @@ class AutoRanker(TreeRanker):
         n_jobs: int | None = None,
         verbose: int = 1,
     ) -> None:
-        # The trees' settings, which the other rankers of trees take, are chosen.
-        Ranker.__init__(
-            self, debias=debias, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
+        super().__init__(
+            debias=debias, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
             random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.trials = trials

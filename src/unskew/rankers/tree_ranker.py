@@ -49,7 +49,7 @@ class TreeRanker(Ranker):
     sizes_: TreeSizes
     _booster_params: dict[str, Any]
 
-    def __init__(
+    def _set_trees(
         self,
         *,
         n_estimators: int | None,
@@ -61,9 +61,8 @@ class TreeRanker(Ranker):
         min_sum_hessian_in_leaf: float,
         booster: str,
         booster_params: dict[str, Any],
-        **common: Any,
     ) -> None:
-        super().__init__(**common)
+        """Keep the settings of trees, for the ``__init__`` of a ranker that has them all."""
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.num_leaves = num_leaves

@@ -182,6 +182,12 @@ class ClickModelRanker(TreeRanker):
             min_data_in_leaf=min_data_in_leaf, min_sum_hessian_in_leaf=min_sum_hessian_in_leaf,
             booster=booster, booster_params=booster_params,
         )  # fmt: skip
+        self._set_trees(
+            n_estimators=n_estimators, learning_rate=learning_rate, num_leaves=num_leaves,
+            feature_fraction=feature_fraction, bagging_fraction=bagging_fraction,
+            min_data_in_leaf=min_data_in_leaf, min_sum_hessian_in_leaf=min_sum_hessian_in_leaf,
+            booster=booster, booster_params=booster_params,
+        )  # fmt: skip
         self.click_model = click_model
         self.em_steps = em_steps
         self.validation_fraction = validation_fraction
