@@ -35,8 +35,9 @@ def prepare(folder: Path, n_sessions: int) -> None:
     """Write a compacted log and a model."""
     raw, features = folder / "log.parquet", folder / "features.parquet"
     generate(raw, n_sessions, scattered=False)
-    distinct = duckdb.connect().execute(f"SELECT DISTINCT query, doc FROM '{raw}'")
-    keys = pa.Table.from_batches(distinct.fetch_record_batch())
+    distinct = duckdb.sql(f"SELECT DISTINCT query, doc FROM '{raw}'")
+    assert distinct is not None
+    keys = pa.Table.from_batches(distinct.to_arrow_reader(1_000_000))
     rng, doc = np.random.default_rng(0), keys["doc"].to_numpy()
     columns = {
         f"x{k}": (rng.normal(size=len(doc)) + (k < 4) * 0.7 * (doc % 11 < 3)).astype(np.float32)
