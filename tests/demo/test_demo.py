@@ -40,9 +40,14 @@ def test_results_move(story):
     assert spread[CLICKS] > spread[DEBIASED] > spread["by grade"] > 0
 
 
-def test_report(story):
+@pytest.fixture(scope="module")
+def made(story):
+    """The page of the demo."""
+    return demo_report(story)
+
+
+def test_report(story, made):
     """The page is the report on clicks that no ranker has seen, with the truth at its end."""
-    made = demo_report(story)
     assert set(made.findings.models) == {CLICKS, DEBIASED}
     assert made.findings.data is story.held_out
     assert made.answer.best.model == DEBIASED
@@ -60,9 +65,9 @@ def test_held_out_clicks_are_of_other_queries(story):
     assert not set(story.held_out.queries) & set(story.impressions.queries)
 
 
-def test_the_estimate_is_near_the_truth(story):
+def test_the_estimate_is_near_the_truth(story, made):
     """The bias that judges the rankers is close to the true examination, and so is what it says."""
-    curves = demo_report(story).findings.curves
+    curves = made.findings.curves
     assert curves.chosen == "regression-em"
     assert np.abs(curves.bias.t_plus - story.true_bias).max() < 0.08
 

@@ -259,6 +259,53 @@ class TestSections:
         assert len(made.html.encode()) < 1_000_000
 
 
+def odd_log(case):
+    """A small log that is odd in one way."""
+    rng = np.random.default_rng(3)
+    queries, sessions, length = {"one query": (1, 30, 4), "one session": (1, 1, 3)}.get(
+        case, (6, 60, 5)
+    )
+    length = {"one position": 1, "long lists": 60}.get(case, length)
+    rows = []
+    for session in range(sessions):
+        query = int(rng.integers(queries))
+        docs = query * 100 + rng.permutation(length + 3)[:length]
+        places = np.arange(1, length + 1)
+        if case == "gaps":
+            places = np.sort(rng.permutation(3 * length)[:length]) + 1
+        if case == "second pages":
+            places += 40
+        clicked = rng.random(length) < (0.9 if case == "one session" else 0.3)
+        grade = rng.integers(1, 4, length) if case == "grades" else 1
+        rows += [
+            (session, query, int(d), int(k), int(c))
+            for d, k, c in zip(docs, places, clicked * grade, strict=True)
+        ]
+    session, query, doc, position, click = map(np.array, zip(*rows, strict=True))
+    features = np.stack([doc % 7, (doc * 13) % 11], axis=1).astype(float)
+    if case == "versions":
+        features[:, 1] += rng.integers(0, 2, len(doc))
+    weight = (session % 2).astype(float) if case == "weights of zero" else None
+    return unskew.Impressions.from_arrays(
+        features, click, session=session, query=query, doc=doc, position=position, weight=weight
+    )
+
+
+ODD = [
+    "plain", "one query", "one session", "one position", "long lists", "gaps", "second pages",
+    "grades", "versions", "weights of zero",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_logs(case):
+    """A log that is small or odd is reported on, and no text on the page says nan."""
+    model = unskew.UnbiasedLambdaMART(n_estimators=3, n_jobs=1, verbose=0).fit(odd_log("plain"))
+    found = report(model, odd_log(case), n_resamples=0)
+    assert not re.search(r"\bnan\b", found.html)
+    assert found.answer.best.verdict in {"better", "worse", "unsure"}
+
+
 class TestInputs:
     """What a report is given."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from math import isnan
 
 import numpy as np
 
@@ -35,6 +36,11 @@ class Change:
     p_value: float
 
     @property
+    def interval(self) -> str:
+        """The interval in words; empty where a single query leaves none."""
+        return "" if isnan(self.low) else f"95% interval {self.low:+.1%} to {self.high:+.1%}"
+
+    @property
     def verdict(self) -> str:
         """Better, worse or unsure; few clicks make nothing sure."""
         if self.clicks < FEW_CLICKS:
@@ -57,7 +63,7 @@ class Answer:
         best = self.best
         return (
             f"{best.model} {_VERDICTS[best.verdict]}: {best.relative:+.1%} {metric_words(best.metric)} "
-            f"(95% interval {best.low:+.1%} to {best.high:+.1%})"
+            f"({best.interval or 'no interval: there is one query'})"
         )
 
 
@@ -179,11 +185,14 @@ def answer_html(answer: Answer) -> str:
         BETTER: "sure at the 95% level", WORSE: "sure at the 95% level",
         UNSURE: "not sure: the interval holds zero" if best.clicks >= FEW_CLICKS else "too few clicks",
     }[best.verdict]  # fmt: skip
+    if not best.interval:
+        sure = "not sure: one query has no interval"
     p = "p < 0.0001" if best.p_value < 0.0001 else f"p = {best.p_value:.4f}"
     tiles = [
         (f"Change in {metric_words(best.metric)}", f"{best.relative:+.1%}",
          f"live: {best.live:.3f} a session"),
-        ("95% interval", f"{best.low:+.1%} to {best.high:+.1%}", "doubly robust, over queries"),
+        ("95% interval", best.interval.removeprefix("95% interval ") or "none",
+         "doubly robust, over queries"),
         ("How sure", p, sure),
         ("Clicks that decide", f"{best.clicks:,.0f}", "as many equal clicks would say as much"),
     ]  # fmt: skip

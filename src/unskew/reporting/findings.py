@@ -151,8 +151,10 @@ def find(
 
 def _click_metrics(data: Impressions) -> list[str]:
     """What rankings are judged by: the clicks on the first results, and gains over the page."""
-    depth = min(10, data.max_position)
-    cuts = [*(k for k in (1, 3, 5) if k < depth), depth]
+    lowest = int(data.pages.position.min())
+    # A log of second pages has no first ten results.
+    depth = min(lowest + 9, data.max_position)
+    cuts = [*(k for k in (1, 3, 5) if lowest <= k < depth), depth]
     return [*(f"click@{k}" for k in cuts), f"dcg@{depth}", f"ndcg@{depth}"]
 
 

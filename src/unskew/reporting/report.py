@@ -9,6 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.log.inspection import Inspection, inspect_impressions
@@ -155,7 +157,9 @@ def report(
     scope = Scope(
         most_documents, n_resamples, methods, judge_by, seed, progress, shown=dict(curves or {})
     )
-    found = find(named, data, seen, on, given, scope, labels_source or on_name)
+    # Threads of linear algebra gain nothing on such sums, and lose much on a busy machine.
+    with threadpool_limits(limits=1, user_api="blas"):
+        found = find(named, data, seen, on, given, scope, labels_source or on_name)
     answer = answer_of(found)
     made = Report(answer, found, _page(found, answer, title, notes))
     if out is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import nan
+from math import isnan, nan
 
 from unskew.charts import Dot, DotChart
 from unskew.charts.figure import figure
@@ -102,6 +102,9 @@ def _pairs(found: Findings) -> str:
 
 
 def _ends(interval: Interval, sign: str = "") -> str:
+    """The ends of an interval; a single query has none."""
+    if isnan(interval.low):
+        return "no interval"
     return f"{interval.low:{sign}.4f} to {interval.high:{sign}.4f}"
 
 
@@ -140,7 +143,7 @@ def _interval(on: LabelFindings, name: str, metric: str) -> tuple[float, float]:
 def _measured(on: LabelFindings, name: str, metric: str) -> str:
     low, high = _interval(on, name, metric)
     mean = on.evaluations[name].mean[metric]
-    return f"{mean:.4f}" if low != low else f"{mean:.4f}\n{low:.4f} to {high:.4f}"
+    return f"{mean:.4f}" if isnan(low) else f"{mean:.4f}\n{low:.4f} to {high:.4f}"
 
 
 def _compared(on: LabelFindings, looks: Mapping[str, int]) -> str:
