@@ -288,6 +288,7 @@ class CandidateInput:
         """The ids as they came in, and the features that a ranker needs, row for row."""
         import pyarrow as pa
 
+        from unskew.log.schema import nearest_names
         from unskew.log.sources import connect, open_table, quoted
 
         names = ranker.feature_names_
@@ -303,8 +304,9 @@ class CandidateInput:
             missing = [c for c in (*keys, *names) if c not in opened.columns]
             if missing:
                 raise DataError(
-                    f"{path} lacks the column(s) {missing}: it has {list(opened.columns)}; --query "
-                    "and --doc rename theirs, the features are those the model was trained with"
+                    f"{path} lacks the column(s) {missing}{nearest_names(missing, opened.columns)}: it "
+                    f"has {list(opened.columns)}; --query and --doc rename theirs, the features are "
+                    "those the model was trained with"
                 )
             select = [f"{quoted(name)} AS c{k}" for k, name in enumerate([*keys, *names])]
             batches = list(opened.scan(", ".join(select)))

@@ -79,6 +79,14 @@ def missing_column(name: str, present: Iterable[str], source: str, option: str) 
     )
 
 
+def nearest_names(absent: Iterable[str], present: Iterable[str]) -> str:
+    """What absent names may have been meant to be, as a remark in brackets; "" where nothing is near."""
+    lowered = {name.lower(): name for name in present}
+    close = {n: difflib.get_close_matches(n.lower(), lowered, n=1, cutoff=0.6) for n in absent}
+    found = [f"{lowered[near[0]]!r} for {name!r}" for name, near in close.items() if near][:5]
+    return f" (did you mean {', '.join(found)}?)" if found else ""
+
+
 _DROP_NULL = "fill it in, or leave such rows out"
 _OWN_SESSION = "give each page view a session of its own"
 _TWICE = ("occurs twice in a session", f"{_OWN_SESSION}, or remove repeated rows")

@@ -14,6 +14,7 @@ from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.log.matrix import features_from
+from unskew.log.schema import nearest_names
 from unskew.log.sources.frames import is_frame
 from unskew.pairs.statistic import Pairs, pair_statistics
 
@@ -57,8 +58,8 @@ def aligned(
         unnamed = names == tuple(f"f{k}" for k in range(len(names)))
         hint = ". It was trained on an array without names: give X as an array" if unnamed else ""
         raise DataError(
-            f"the model was trained with the feature(s) {missing}, which X does not have: it "
-            f"has {list(features.names)}{hint}"
+            f"the model was trained with the feature(s) {missing}, which X does not have"
+            f"{nearest_names(missing, features.names)}: it has {list(features.names)}{hint}"
         )
     values = features.values
     if features.names != names:
