@@ -77,3 +77,14 @@ def test_numbers_are_no_categories(rows, trained_on):
     ((found, other),) = frames.items()
     with pytest.raises(DataError, match=rf"'kind' holds {found}, but .* trained with {trained_on}"):
         ranker.predict(other)
+
+
+def test_a_category_that_one_row_has_is_counted():
+    """A single row of an unseen category is noted; one that no row has is not."""
+    from unskew.rankers.inputs import aligned
+
+    column = np.array([[0.0], [1.0], [0.0], [np.nan]])
+    given = Features(column, ("c",), {"c": ("a", "new", "never")})
+    with pytest.warns(UserWarning, match=r"1 of 4 rows have a category .* never seen \('new'\)"):
+        found = aligned(given, ("c",), {"c": ("b", "a")})
+    np.testing.assert_array_equal(found, [[1.0], [np.nan], [1.0], [np.nan]])
