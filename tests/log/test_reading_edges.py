@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import unskew
+from kinds import write
 from unskew import DataError
 
 
@@ -65,3 +66,13 @@ def test_which_document_lacks_features():
         DataError, match=r"query 1, doc 1\).* no row of features \(2 documents in all"
     ):
         unskew.read_log(log(), features=features)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_file_and_its_row_among_many(tmp_path, ending):
+    """Of several files the one with the problem is named, with the row counted in it."""
+    for number, click in enumerate((1, 77)):
+        rows = {"session": [number], "query": [1], "doc": [1], "position": [1], "click": [click]}
+        write(pa.table(rows), tmp_path / f"{number}.{ending}")
+    with pytest.raises(DataError, match=rf"1\.{ending}, row 1 .*'click' is neither 0 or 1 nor"):
+        unskew.read_log(tmp_path)

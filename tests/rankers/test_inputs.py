@@ -88,3 +88,16 @@ def test_a_category_that_one_row_has_is_counted():
     with pytest.warns(UserWarning, match=r"1 of 4 rows have a category .* never seen \('new'\)"):
         found = aligned(given, ("c",), {"c": ("b", "a")})
     np.testing.assert_array_equal(found, [[1.0], [np.nan], [1.0], [np.nan]])
+
+
+def test_documents_that_nothing_tells_apart():
+    """Equal rows are refused, missing values included; one other value is enough to rank by."""
+    from unskew.rankers.inputs import check_rankable
+
+    same = np.array([[1.0, np.nan]] * 3)
+    with pytest.raises(DataError, match="every feature has the same value in all documents"):
+        check_rankable(Features(same, ("a", "b")))
+    for other in (2.0, np.nan):
+        values = same.copy()
+        values[2, 0] = other
+        check_rankable(Features(values, ("a", "b")))
