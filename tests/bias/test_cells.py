@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shown import Shown, log_of
-from unskew.bias.cells import Cells, shown_by_position
+from unskew.bias.cells import Cells, PositionCounts, shown_by_position
 from unskew.log.impressions import Impressions
 
 
@@ -53,3 +53,11 @@ def test_feature_versions_can_be_one_document():
     assert data.documents.number.tolist() == [0, 0, 1]
     assert Cells.of(data).impressions.tolist() == [1.0, 1.0, 2.0]
     assert Cells.of(data, by_version=False).impressions.tolist() == [2.0, 2.0]
+
+
+def test_which_positions_were_shown_often():
+    """At least so many times, and at all."""
+    counts = PositionCounts(np.array([5.0, 1.0, 2.0, 0.0]), np.zeros(4))
+    assert counts.often(2).tolist() == [True, False, True, False]
+    assert counts.often(0).tolist() == [True, True, True, False]
+    assert counts.ctr.tolist() == [0.0] * 4

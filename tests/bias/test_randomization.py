@@ -9,6 +9,8 @@ import pytest
 
 from shown import Shown, labelled, log_of, simulated
 from unskew.bias import Randomization, RelativeCTR
+from unskew.bias.cells import Cells
+from unskew.bias.randomization import _propensity
 from unskew.errors import DataError, UsageError
 
 ORDERS = ["".join(order) for order in itertools.permutations("abc")]
@@ -100,3 +102,17 @@ def test_positions_of_other_sessions_borrow():
     bias = Randomization(context="s").fit(log_of(ranked, *shuffled(context="s")))
     assert bias.t_plus == pytest.approx([1.0, 3 / 6, 2 / 6, 2 / 6])
     assert bias.borrowed_positions == (4,)
+
+
+def test_pages_of_two_lengths_by_the_two_equations():
+    """Clicks that follow relevance times propensity exactly give the propensity back.
+
+    The short page has only the first position, the relevance of both is another one: neither the
+    CTR by position nor a wrong expectation of the clicks is right.
+    """
+    propensity, relevance = np.array([1.0, 0.5, 0.2]), np.array([0.9, 0.3])
+    group, position = np.array([0, 1, 1, 1]), np.array([0, 0, 1, 2])
+    impressions = np.array([10.0, 30.0, 20.0, 40.0])
+    clicks = impressions * relevance[group] * propensity[position]
+    strata = Cells(group, position, impressions, clicks, n_groups=2, n_positions=3)
+    assert _propensity(strata) == pytest.approx(propensity, rel=1e-6)

@@ -89,3 +89,10 @@ def test_gaps_in_positions_are_no_movement():
         Shown("abcd", times=9), Shown("abcd", times=9, positions=(1, 2, 4, 5))
     )  # fmt: skip
     assert shuffling_of(data).correlation == 1.0
+
+
+def test_a_document_that_never_leaves_the_middle_cannot_tell():
+    """Pages of one result have no places to move between: there is no correlation."""
+    found = shuffling_of(log_of(Shown("a", (1,), 5)))
+    assert np.isnan(found.correlation)
+    assert not found.can_tell

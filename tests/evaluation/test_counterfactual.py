@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import numba
 import numpy as np
 import pytest
+from scipy import stats
 
 from unskew.errors import DataError, UsageError
-from unskew.evaluation.counterfactual import evaluate_clicks
+from unskew.evaluation.counterfactual import Reading, evaluate_clicks
 from unskew.evaluation.evaluation import evaluate
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
@@ -361,3 +362,13 @@ class TestErrors:
         assert first.value == pytest.approx(0.5)
         below = evaluate_clicks(data, score - 4 * (score == 6), [1.0, 0.5], metrics=["dcg@1"])
         assert below["dcg@1"].value == pytest.approx(0.5 / 0.5)
+
+
+@pytest.mark.parametrize(("by", "law"), [("session", "norm"), ("query", "t")])
+def test_intervals_over_sessions_are_normal(by, law):
+    """Over sessions the quantile is the normal one, over queries Student's t."""
+    reading = Reading(0.5, np.array([0.1, 0.2, -0.1]), np.array([0.1]), 3, np.ones(1))
+    found = {"norm": stats.norm, "t": stats.t(2)}[law].ppf(0.975)
+    assert reading._quantile(by, 0.95) == pytest.approx(found)
+    without = Reading(0.5, np.array([0.1, 0.2, -0.1]), None, 3, np.ones(1))
+    assert without._quantile("session", 0.95) == pytest.approx(stats.t(2).ppf(0.975))

@@ -162,3 +162,11 @@ class TestCompare:
             compare({"a": a, "b": a}, metric="m", test="sign")
         with pytest.raises(UsageError, match="two rankers or more"):
             compare({"a": a}, metric="m")
+
+
+def test_a_metric_that_one_of_them_lacks():
+    """Both sides of a paired comparison need the metric, whichever of them lacks it."""
+    both = Evaluation(np.arange(3), {"m": np.ones(3), "other": np.ones(3)})
+    for pair in ({"a": both, "b": evaluation([1, 2, 3])}, {"a": evaluation([1, 2, 3]), "b": both}):
+        with pytest.raises(UsageError, match=r"'other' was not evaluated for both 'a' and 'b'"):
+            compare(pair, metric="other")

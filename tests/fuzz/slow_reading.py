@@ -32,7 +32,21 @@ def read_rows(files: Sequence[Path]) -> list[Row]:
         raise UnreadableError("a column occurs twice")
     if any(set(header) != set(names) for header, _ in tables):
         raise UnreadableError("the files have other columns")
-    return [dict(zip(header, row, strict=True)) for header, rows in tables for row in rows]
+    rows = [dict(zip(header, row, strict=True)) for header, rows in tables for row in rows]
+    for name in set(names) & {"session", "query", "doc", "context"}:
+        # A column of floats that are not all whole is written as floats, in whatever file.
+        if any(isinstance(r[name], float) and not _is_whole(r[name]) for r in rows):
+            rows = [{**r, name: _as_float(r[name])} for r in rows]
+    return rows
+
+
+def _is_whole(value: float) -> bool:
+    return value % 1 == 0 and abs(value) < 9e15
+
+
+def _as_float(value: Any) -> Any:
+    is_number = isinstance(value, float | int) and not isinstance(value, bool)
+    return str(float(value)) if is_number and not math.isnan(value) else value
 
 
 def _csv_rows(file: Path) -> tuple[list[str], list[list[Any]]]:

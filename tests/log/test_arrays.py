@@ -14,6 +14,7 @@ from rows import Row, as_columns, as_table, logs, sessions_in
 
 import unskew
 from unskew import DataError, Impressions, UsageError
+from unskew.log.arrays import _column, _key
 from unskew.log.matrix import features_from
 
 
@@ -175,3 +176,24 @@ def test_contexts_and_sessions_as_text() -> None:
     data = Impressions.from_arrays(np.arange(40)[:, None], **columns)
     assert data.contexts.tolist() == ["a"]
     assert {session[4] for session in sessions_in(data)} == {"a", None}
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1.0, 2.0, float("nan")], pa.int64()),
+        ([1.5, 2.0], pa.string()),
+        ([2.0**53, 1.0], pa.string()),
+        ([2.0**53 - 1, 1.0], pa.int64()),
+        ([True, False], pa.int64()),
+    ],
+)
+def test_keys_of_floats(values, kind):
+    """Whole floats are integers, as data frames with gaps write them; others are text."""
+    assert _key("query", pa.array(values, from_pandas=True)).type == kind
+
+
+def test_a_gap_in_a_column_of_floats_is_null():
+    """NaN is what data frames write for a missing id: it is missing, and not a number."""
+    assert _column("query", np.array([1.0, np.nan])).null_count == 1
+    assert _column("query", [1.0, None]).null_count == 1

@@ -77,3 +77,27 @@ def test_numbers_are_no_categories(rows, trained_on):
     ((found, other),) = frames.items()
     with pytest.raises(DataError, match=rf"'kind' holds {found}, but .* trained with {trained_on}"):
         ranker.predict(other)
+
+
+def test_a_category_that_one_row_has_is_counted():
+    """A single row of an unseen category is noted; one that no row has is not."""
+    from unskew.rankers.inputs import aligned
+
+    column = np.array([[0.0], [1.0], [0.0], [np.nan]])
+    given = Features(column, ("c",), {"c": ("a", "new", "never")})
+    with pytest.warns(UserWarning, match=r"1 of 4 rows have a category .* never seen \('new'\)"):
+        found = aligned(given, ("c",), {"c": ("b", "a")})
+    np.testing.assert_array_equal(found, [[1.0], [np.nan], [1.0], [np.nan]])
+
+
+def test_documents_that_nothing_tells_apart():
+    """Equal rows are refused, missing values included; one other value is enough to rank by."""
+    from unskew.rankers.inputs import check_rankable
+
+    same = np.array([[1.0, np.nan]] * 3)
+    with pytest.raises(DataError, match="every feature has the same value in all documents"):
+        check_rankable(Features(same, ("a", "b")))
+    for other in (2.0, np.nan):
+        values = same.copy()
+        values[2, 0] = other
+        check_rankable(Features(values, ("a", "b")))

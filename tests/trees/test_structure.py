@@ -62,6 +62,7 @@ LIGHTGBM = [
     ("split_feature", 0, "3", "split_feature is out of range"),
     ("split_feature", 0, "-1", "split_feature is out of range"),
     ("threshold", 0, "nan", "threshold is not a number"),
+    ("split_gain", 0, "1e301", "split_gain is not finite"),
     ("leaf_value", 0, "inf", "leaf_value is not finite"),
     ("leaf_value", 0, "x", "leaf_value holds something else than numbers"),
     ("leaf_count", 0, "-3", "leaf_count is negative"),

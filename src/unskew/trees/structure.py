@@ -96,6 +96,8 @@ def _check_lightgbm_trees(trees: list[dict[str, str]], n_features: int) -> None:
     _require(not np.isnan(found["threshold"].values).any(), "threshold is not a number")
     for name in ("leaf_value", "leaf_weight", "internal_value", "internal_weight"):
         _require(bool(np.isfinite(found[name].values).all()), f"{name} is not finite")
+    # LightGBM keeps gains below this itself: their sums, the importances, are finite.
+    _require(bool((np.abs(found["split_gain"].values) <= 1e300).all()), "split_gain is not finite")
     for name in ("leaf_count", "internal_count"):
         _require(bool((found[name].values >= 0).all()), f"{name} is negative")
     feature = found["split_feature"].values
@@ -327,7 +329,7 @@ def _check_xgboost_trees(trees: list[dict[str, Any]], n_features: int) -> None:
     )
     _require(all(_count(p["size_leaf_vector"]) <= 1 for p in params), "leaves hold vectors")
     nodes = {name: _node_list(trees, name, sizes) for name in _NODE_LISTS}
-    for name in ("split_conditions", "base_weights"):
+    for name in ("split_conditions", "base_weights", "loss_changes"):
         _require(bool(np.isfinite(nodes[name].astype(np.float32)).all()), f"{name} is not finite")
     left, right = nodes["left_children"], nodes["right_children"]
     first = np.repeat(np.cumsum(sizes) - sizes, sizes)
