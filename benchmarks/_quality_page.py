@@ -75,6 +75,15 @@ class Study:
         """The mean NDCG@10."""
         return float(self.by_cell[cell][contender]["ndcg"])
 
+    def share(self, holds: Callable[[Cell], bool], name: str) -> float | None:
+        """The mean gain of a contender over raw clicks, divided by the mean gap to labels."""
+        cells = self.cells(holds, name, "raw", "labels")
+        if not cells:
+            return None
+        gains = [self.ndcg(cell, name) - self.ndcg(cell, "raw") for cell in cells]
+        gaps = [self.ndcg(cell, "labels") - self.ndcg(cell, "raw") for cell in cells]
+        return float(np.mean(gains) / np.mean(gaps))
+
     def differences(self, cells: Sequence[Cell], one: str, other: str) -> FloatArray:
         """The paired differences over all test queries of these cells."""
         parts = [
@@ -84,6 +93,10 @@ class Study:
         ]
         found = np.concatenate(parts) if parts else np.empty(0)
         return found[~np.isnan(found)]
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -126,21 +139,18 @@ def _gaps(study: Study, sessions: int) -> str:
     names = [name for name in TITLES if name not in {"raw", "labels"}]
     rows = []
     for data in (*WORLDS, *REAL):
-        cells = study.cells(_plain(data, sessions), *TITLES)
+        cells = study.cells(_plain(data, sessions), "fit", "raw", "labels")
         if not cells:
             continue
-        raw, labels = (np.array([study.ndcg(c, n) for c in cells]) for n in ("raw", "labels"))
-        shares = []
-        for name in names:
-            mine = np.array([study.ndcg(cell, name) for cell in cells])
-            shares.append(f"{float((mine - raw).mean() / (labels - raw).mean()):.0%}")
-        rows.append([data, str(len(cells)), f"{float((labels - raw).mean()):.3f}", *shares])
+        gap = np.mean([study.ndcg(cell, "labels") - study.ndcg(cell, "raw") for cell in cells])
+        shares = [_percent(study.share(_plain(data, sessions), name)) for name in names]
+        rows.append([data, str(len(cells)), f"{float(gap):.3f}", *shares])
     if not rows:
         return ""
     header = ["data", "cells", "gap", *(TITLES[name] for name in names)]
     return (
         f"## Share of the gap, {sessions} sessions a query\n\n"
-        "Mean over cells (clicks, lists, seeds) that have every contender: mean gain over raw clicks, "
+        "Over the cells (clicks, lists, seeds) that have the contender: mean gain over raw clicks, "
         f"divided by the mean gap.\n\n{_table(header, rows)}"
     )
 
@@ -298,13 +308,10 @@ def _pictures(study: Study, folder: Path) -> None:
         axis.axhline(0, color="grey", lw=0.8)
         axis.axhline(1, color="grey", lw=0.8, ls=":")
         for k, data in enumerate(WORLDS):
-            cells = study.cells(_plain(data, sessions), *TITLES)
-            if not cells:
-                continue
-            raw, labels = (np.array([study.ndcg(c, n) for c in cells]) for n in ("raw", "labels"))
             for j, name in enumerate(names):
-                mine = np.array([study.ndcg(cell, name) for cell in cells])
-                share = float((mine - raw).mean() / (labels - raw).mean())
+                share = study.share(_plain(data, sessions), name)
+                if share is None:
+                    continue
                 label = TITLES[name] if k == 0 else None
                 axis.bar(k + 0.13 * (j - 2.5), share, 0.12, color=f"C{j}", label=label)
         axis.set_xticks(range(len(WORLDS)), list(WORLDS), fontsize=9)

@@ -43,6 +43,8 @@ from unskew.rankers.sizes import default_leaves
 FILE = "results.parquet"
 SEEDS = [200, 201, 202, 203, 204]
 PEER_TREES, PATIENCE = 1_500, 50
+# With more sessions a query the peers take minutes, and come after everything else of their seed.
+MANY_SESSIONS = 10
 # Contenders of every cell, and those of the hard conditions.
 EVERYWHERE = ("fit", "raw", "blind", "pairwise", "labels", "regression-em", "lightgbm", "xgboost")
 WHERE_HARD = ("fit", "raw", "blind", "labels")
@@ -70,8 +72,11 @@ def run(folder: Path, wanted: list[Cell], minutes: float | None, processes: int)
     known = {(Cell(*(row[name] for name in _KEY)), row["contender"]) for row in rows}
     open_cells = [
         (cell, missing)
+        for seed in sorted({cell.seed for cell in wanted})
+        for slow in (False, True)
         for cell in wanted
-        if (missing := [one for one in _contenders(cell) if (cell, one) not in known])
+        if cell.seed == seed
+        and (missing := [one for one in _contenders(cell, slow) if (cell, one) not in known])
     ]
     started = time.perf_counter()
     with ProcessPoolExecutor(processes) as pool:
@@ -89,8 +94,12 @@ def run(folder: Path, wanted: list[Cell], minutes: float | None, processes: int)
 _KEY = ("seed", "data", "clicks", "lists", "sessions", "queries")
 
 
-def _contenders(cell: Cell) -> tuple[str, ...]:
-    return EVERYWHERE if cell.hard is None else WHERE_HARD
+def _contenders(cell: Cell, slow: bool) -> list[str]:
+    """Those of a cell that are slow, or the others: peers hold every session as rows."""
+    if cell.hard is not None:
+        return [] if slow else list(WHERE_HARD)
+    many = cell.sessions > MANY_SESSIONS
+    return [one for one in EVERYWHERE if (many and one in PEERS) == slow]
 
 
 def _write(file: Path, rows: list[dict[str, Any]]) -> None:

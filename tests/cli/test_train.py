@@ -148,6 +148,7 @@ def test_labels_train_and_validate(tmp_path):
 
 
 RANKER_SETTINGS = {
+    "auto": {"trials": 2},
     "lambdamart": {"n_estimators": 3, "num_leaves": 5},
     "click-model": {"n_estimators": 3, "click_model": "ubm"},
     "ranksvm": {"max_rounds": 2, "C": 10.0},
@@ -174,6 +175,26 @@ def test_every_ranker_of_the_registry_is_reached(name, log, tmp_path, capsys):
     np.testing.assert_array_equal(trained.predict(data), ranker.fit(data).predict(data))
 
 
+def test_without_a_word_everything_is_chosen(log, tmp_path, capsys):
+    """The table of what was tried is printed and kept; a setting of a ranker means that ranker."""
+    assert run("train", log, "-o", tmp_path / "a", "--trials", "3", "-q", "--threads", "1") == 0
+    shown = capsys.readouterr().out
+    assert "click likelihood, position ignored" in shown
+    assert "chosen: " in shown
+    chosen = unskew.load(tmp_path / "a")
+    assert type(chosen).__name__ == "AutoRanker"
+    assert len(chosen.choice_.trials) == 3
+    more = ("--init-model", tmp_path / "a", "-q", "--threads", "1")
+    assert run("train", log, "-o", tmp_path / "b", *more) == 0
+    assert type(unskew.load(tmp_path / "b")).__name__ == "AutoRanker"
+    assert run("train", log, "-o", tmp_path / "c", "--n-estimators", "2", "-q") == 0
+    assert type(unskew.load(tmp_path / "c")).__name__ == "UnbiasedLambdaMART"
+    budget = ("--seconds", "0.000001", "-q")
+    assert run("train", log, "-o", tmp_path / "d", *budget) == 2
+    assert "too little for a single trial" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "d").exists()
+
+
 def test_the_ranker_may_stand_in_the_file(log, tmp_path):
     """--config may name the ranker, and the option wins over it."""
     (tmp_path / "svm.toml").write_text('ranker = "ranksvm"\nrandom_state = 0\n')
@@ -185,7 +206,10 @@ def test_the_ranker_may_stand_in_the_file(log, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--ranker", "svm"), "--ranker must be one of lambdamart, click-model, ranksvm, dnn, got"),
+        (
+            ("--ranker", "svm"),
+            "--ranker must be one of auto, lambdamart, click-model, ranksvm, dnn, got",
+        ),
         (("--ranker", "ranksvm", "--num-leaves", "7"), "ranksvm has no setting 'num_leaves'"),
         (("--ranker", "ranksvm", "--set", "max_round=7"), "did you mean 'max_rounds'?"),
         (("--ranker", "ranksvm", "--debias", "dual-learning"), "not with ranksvm"),

@@ -99,7 +99,9 @@ _CHOICES_OF_P: Mapping[str, tuple[float, ...]] = {
 
 
 def paper_settings(ranker: str, profile: Profile) -> dict[str, Any]:
-    """The ranker as the paper has it."""
+    """The ranker as the paper has it; one that chooses by itself has a budget."""
+    if ranker == "auto":
+        return {"trials": min(40, profile.trees)}
     # Everything that is not named here has its default, which is the paper's.
     # With a bias that does not settle RankSVM does not stop alternating: it gets five rounds.
     own: dict[str, dict[str, Any]] = {
@@ -113,7 +115,7 @@ def paper_settings(ranker: str, profile: Profile) -> dict[str, Any]:
 def candidates(ranker: str, method: str, profile: Profile) -> list[dict[str, Any]]:
     """The settings among which validation data chooses, the paper's first."""
     if ranker == "auto":
-        return [{}]  # it chooses by itself
+        return [paper_settings(ranker, profile)]
     grid = dict(_CHOICES.get(ranker, {"n_epochs": (profile.epochs, max(1, profile.epochs // 3))}))
     if method in LEARNED:
         grid["p"] = _CHOICES_OF_P[ranker]
