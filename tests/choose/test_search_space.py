@@ -54,11 +54,14 @@ def test_points_follow_the_seed_and_the_number():
 
 def test_a_search_begins_within_its_space():
     """The first trial has the defaults, moved into the space where they lie outside."""
-    space = space_for(
-        "lambdamart", {"num_leaves": (2, 8), "debias": ["clicked", None], "p": [0.5, 1]}
-    )
-    assert starting_settings("lambdamart", space, {}) == {
-        "num_leaves": 8, "debias": "clicked", "p": 0.5,
+    given = {
+        "learning_rate": (0.1, 0.3), "debias": ["clicked", None], "p": [0.5, 1],
+        "n_estimators": (5, 9), "lambda_l2": (0.0, 2.0),
+    }  # fmt: skip
+    assert starting_settings("lambdamart", space_for("lambdamart", given), {}) == {
+        "learning_rate": 0.1, "debias": "clicked", "p": 0.5,
+        "n_estimators": None,  # follows the data
+        "lambda_l2": 1.0,  # a parameter of the booster
     }  # fmt: skip
 
 

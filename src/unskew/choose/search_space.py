@@ -68,8 +68,13 @@ class Span:
         found = float(low * (high / low) ** share) if self.log else low + share * (high - low)
         return min(int(found), int(self.high)) if self.whole else float(f"{found:.4g}")
 
-    def nearest(self, default: Any) -> float | int:
-        """The default if it is a number, moved into the span; else the middle."""
+    def nearest(self, default: Any) -> float | int | None:
+        """The default if it is a number, moved into the span; None if it follows the data itself.
+
+        Where there is no default it is the middle.
+        """
+        if default is None:
+            return None
         if isinstance(default, bool) or not isinstance(default, int | float):
             return self.at(0.5)
         found = min(max(default, self.low), self.high)
@@ -187,10 +192,17 @@ def _value(text: str) -> Any:
 
 
 def starting_settings(ranker: str, space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of the first trial: the defaults of the ranker, moved into the space."""
+    """The settings of the first trial: the defaults of the ranker, moved into the space.
+
+    A default of None, which follows the data, stays where the space is a span.
+    """
     known = signature(RANKERS[ranker].load()).parameters
     defaults = {name: known[name].default for name in space if name in known}
-    return {name: one.nearest(defaults.get(name)) for name, one in space.items()} | dict(fixed)
+    # Of a parameter of the booster no default is known.
+    unknown = Parameter.empty
+    return {name: one.nearest(defaults.get(name, unknown)) for name, one in space.items()} | dict(
+        fixed
+    )
 
 
 def sampled_settings(

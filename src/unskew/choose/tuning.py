@@ -269,8 +269,8 @@ class _Search:
         made.tuning_ = self.record.table(self.measure, winner)
         if self._interrupted:
             warnings.warn(
-                f"the search was interrupted: the model has the best settings of the "
-                f"{len(self.record.trials)} trials that were over",
+                "the search was interrupted: the model has the best settings of the trials that were "
+                f"over ({len(self.record.trials)})",
                 stacklevel=3,
             )
         return made

@@ -136,7 +136,7 @@ def _table(trials: list[dict[str, Any]]) -> Table:
     for one in ranked:
         value = "–" if one["dcg"] is None else f"{one['dcg']:.4f}"
         gain = one["status"] if one["status"] != "complete" else _gain(one)
-        settings = (_short(one["settings"][name]) for name in names)
+        settings = (_short(name, one["settings"][name]) for name in names)
         mark = "won" if one["won"] else ""
         table.add_row(mark, str(one["number"]), value, gain, f"{one['seconds']:.1f}", *settings)
     return table
@@ -149,7 +149,7 @@ def _gain(one: dict[str, Any]) -> str:
     return f"{one['gain']:+.4f}{error}"
 
 
-def _short(value: Any) -> str:
+def _short(name: str, value: Any) -> str:
     if value is None:
-        return "none"
+        return "none" if name == "debias" else "own"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
