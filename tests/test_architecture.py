@@ -42,7 +42,11 @@ ROOMS = {
     "bias": {"log", "clicks", "pairs", "trees"},
     "evaluation": {"log"},
     "rankers": {"log", "clicks", "pairs", "trees", "bias", "evaluation"},
+<<<<<<< HEAD
     "choose": {"log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers"},
+=======
+    "engines": {"log", "clicks", "pairs", "trees", "bias", "rankers"},
+>>>>>>> c29898f (Engines: workers that share exact biases and grow the same trees, on processes and Dask)
     "datasets": {"log"},
     "simulate": {"log", "clicks", "datasets"},
     "online": {"log", "evaluation"},
@@ -71,6 +75,7 @@ EXTRAS = {
 # Modules that exist for one optional dependency and are themselves imported on first use.
 HOMES_OF_EXTRAS = {
     "trees.xgboost_trees": "xgboost",
+    "engines.grower": "xgboost",
     "online.judging.app": "starlette",
     "online.judging.guard": "starlette",
     "online.judging.sessions": "itsdangerous",

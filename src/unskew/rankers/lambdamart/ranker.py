@@ -182,7 +182,14 @@ class UnbiasedLambdaMART(TreeRanker):
         )
 
     def _tree_settings(self, data: Impressions) -> TreeSettings:
+<<<<<<< HEAD
         rows_per_document = data.n_rows / len(data.documents)
+=======
+        return self._settings_by_rows(data.n_rows / len(data.documents))
+
+    def _settings_by_rows(self, rows_per_document: float) -> TreeSettings:
+        in_leaf = max(1, round(ROWS_IN_LEAF / rows_per_document))
+>>>>>>> c29898f (Engines: workers that share exact biases and grow the same trees, on processes and Dask)
         return TreeSettings(
             learning_rate=self.learning_rate,
             num_leaves=self.sizes_.num_leaves,
