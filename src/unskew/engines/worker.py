@@ -134,7 +134,8 @@ class _Worker:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = train(
-                training, validation=cast(Any, watch), held_out=self._held_out_rows(), patience=job.patience,
+                training, validation=cast(Any, watch), held_out=self._held_out_rows(),
+                patience=job.patience,
                 callbacks=[*self._callbacks(training, watch, rounds)], rounds=rounds,
             )  # fmt: skip
         remarks = [str(one.message) for one in caught if one.category is UserWarning]
