@@ -42,11 +42,8 @@ ROOMS = {
     "bias": {"log", "clicks", "pairs", "trees"},
     "evaluation": {"log"},
     "rankers": {"log", "clicks", "pairs", "trees", "bias", "evaluation"},
-<<<<<<< HEAD
     "choose": {"log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers"},
-=======
     "engines": {"log", "clicks", "pairs", "trees", "bias", "rankers"},
->>>>>>> c29898f (Engines: workers that share exact biases and grow the same trees, on processes and Dask)
     "datasets": {"log"},
     "simulate": {"log", "clicks", "datasets"},
     "online": {"log", "evaluation"},

@@ -149,7 +149,7 @@ def test_settings_are_checked(parts: Path) -> None:
 def test_a_gpu_that_is_not_there(parts: Path) -> None:
     """device="cuda" reaches XGBoost in a worker, and without a GPU the error says so."""
     ranker = unskew.UnbiasedLambdaMART(**SETTINGS, device="cuda")
-    with pytest.raises(UsageError, match="device='cuda' needs a GPU that XGBoost can see"):
+    with pytest.raises(UsageError, match="device='cuda': XGBoost finds no GPU here"):
         ranker.fit(parts, engine=InThisProcess())
-    with pytest.raises(UsageError, match="device='cuda' needs a GPU that XGBoost can see"):
+    with pytest.raises(UsageError, match="device='cuda': XGBoost finds no GPU here"):
         ranker.fit(unskew.load(parts))

@@ -14,7 +14,7 @@ import numpy as np
 
 from unskew.bias.cells import PositionCounts
 from unskew.bias.estimator import mark_never_clicked
-from unskew.clicks.fitting.table import estimate_strength
+from unskew.clicks.fitting.strength import estimate_strength, informed_trials
 from unskew.engines.job import Job, Outcome
 from unskew.engines.likelihood import check_shared
 from unskew.errors import DataError, UsageError
@@ -25,6 +25,7 @@ from unskew.rankers.click_model.ranker import ClickModelRanker
 from unskew.rankers.debias import Debiasing, resolve_debias
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 from unskew.rankers.settings import seed_of
+from unskew.rankers.split import HELD_OUT
 from unskew.rankers.training import Rounds
 from unskew.registry import METHODS, ranker_name
 from unskew.trees.boosters import TreeSettings, library
@@ -86,17 +87,18 @@ class Fitting:
             feature_fraction=float(ranker.feature_fraction),
             seed=settings.seed or 0, bias=debias.bias, sides=debias.sides, p=float(ranker.p),
             sigma=float(getattr(ranker, "sigma", 1.0)), click=self._click(debias, n_positions),
-            n_rounds=ranker.n_estimators, patience=ranker.early_stopping_rounds, key="",
+            n_rounds=ranker.sizes_.n_estimators, patience=ranker.early_stopping_rounds, key="",
             trees=trees, done_before=done_before,
         )  # fmt: skip
         return replace(job, key=_key(job))
 
     def _tree_settings(self) -> TreeSettings:
-        ranker = self.ranker
+        ranker, n = self.ranker, max(1, self.parts.total("documents"))
         if isinstance(ranker, ClickModelRanker):
+            ranker.sizes_ = ranker._sizes(n)
             return ranker._tree_settings(seed_of(ranker.random_state))
-        rows = self.parts.n_rows / max(1, self.parts.total("documents"))
-        found: TreeSettings = ranker._settings_by_rows(rows)
+        ranker.sizes_ = ranker._sizes_for(n, self.parts.n_rows)
+        found: TreeSettings = ranker._settings_by_rows(self.parts.n_rows / n)
         return found
 
     def _debiasing(self, n_positions: int) -> Debiasing:
@@ -143,6 +145,7 @@ class Fitting:
         if isinstance(ranker, ClickModelRanker):
             ranker.click_model_ = outcome.model.click_model
             ranker.offset_ = float(outcome.offset or 0.0)
+        ranker.interrupted_ = False
         ranker._keep_biases(_Finished(outcome.bias, done_before), rounds, before)
         if isinstance(ranker.debias, str):
             at = PositionCounts(outcome.shown[0], outcome.shown[1])
@@ -161,7 +164,9 @@ class Fitting:
                     data = parts[number]
                     prior = ranker._relevance(data)
                     likelihood = ranker._likelihood(data, None, ranker.click_model_)
-                    return estimate_strength(prior, likelihood.evidence(prior), prior)
+                    told = likelihood.evidence(prior)
+                    counted = informed_trials(prior, told.information, told.gradient)
+                    return estimate_strength(*counted, prior)
         return None
 
 
@@ -197,9 +202,7 @@ def _check_ranker(ranker: Any) -> None:
 
 def _divided(ranker: Any, parts: Parts) -> tuple[Parts, Parts]:
     """Some of the parts held out to end the training: they are random samples of the queries."""
-    share = getattr(ranker, "validation_fraction", None)
-    if share is None:
-        raise UsageError("early_stopping_rounds needs validation data: fit(…, validation=…)")
+    share = getattr(ranker, "validation_fraction", HELD_OUT)
     number = max(1, round(share * len(parts)))
     if number >= len(parts):
         raise UsageError(

@@ -27,7 +27,7 @@ from unskew.engines.group import Group
 from unskew.errors import DataError
 from unskew.log.features import Features
 from unskew.mixing import GOLDEN, mix
-from unskew.trees.boosters import Trees, allowed_names
+from unskew.trees.boosters import Trees, allowed_names, xgboost_allows
 from unskew.trees.xgboost_trees import XGBoostTrees
 
 _DEFAULT_BINS = 256
@@ -95,7 +95,7 @@ class SharedGrower:
         if sampling.count(n) < n:
             # Half a feature more, so that rounding down gives their number.
             parameters = {**parameters, "colsample_bytree": (sampling.count(n) + 0.5) / n}
-        self._names = allowed_names(features.names, "[]<", "f{}".format)
+        self._names = allowed_names(features.names, xgboost_allows, "f{}".format)
         self._types = ["c" if name in features.categories else "q" for name in features.names]
         self._bins = int(parameters.get("max_bin", _DEFAULT_BINS))
         self._data, self._offsets = self._matrix(features, cache)

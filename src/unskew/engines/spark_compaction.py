@@ -244,12 +244,13 @@ class _PartBuilder:
         """Write the part; returns what there is to tell of it."""
         if not self._pieces:
             return []
-        data = merge(self._pieces)
+        data = merge(self._pieces).with_gains(options.gains)
         if schema is None:
             return [write_part(data, folder)]
         rows = pa.Table.from_batches(self._features, schema)
         ignored = replace(options, ignore=(), progress=False)
-        data, problems = attach_features(data, rows, columns, ignored)
+        attached = attach_features(data, rows, columns, ignored)
+        data, problems = attached.impressions, attached.problems
         told: list[Any] = [
             replace(
                 one, where=one.where.partition(" (pyarrow Table)")[2].partition("(")[2].rstrip(")")

@@ -8,7 +8,7 @@ import shutil
 import sys
 from typing import Any
 
-from unskew.errors import EngineError, MissingDependencyError
+from unskew.errors import DataError, EngineError, MissingDependencyError
 
 
 def spark_session(session: Any = None, master: str | None = None) -> Any:
@@ -36,6 +36,19 @@ def spark_session(session: Any = None, master: str | None = None) -> Any:
         raise EngineError(
             f"no Spark session could be started on {master or 'local[*]'} ({spark_reason(error)}): "
             "check the master and that Java 17 or newer is installed"
+        ) from error
+
+
+def read_frame(session: Any, source: str) -> Any:
+    """A table of Spark's catalogue by its name, or Parquet files by their path."""
+    try:
+        if re.fullmatch(r"\w+(\.\w+)*", source) and session.catalog.tableExists(source):
+            return session.table(source)
+        return session.read.parquet(source)
+    except Exception as error:
+        raise DataError(
+            f"{source} is neither a table of Spark nor a path that it reads as Parquet "
+            f"({spark_reason(error)})"
         ) from error
 
 

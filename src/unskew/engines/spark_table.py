@@ -30,7 +30,7 @@ class SparkTable(SourceTable):
     def of(cls, frame: Any, what: str) -> SparkTable:
         """The table that a DataFrame is; ``what`` names its role in messages."""
         kinds = {name: _DUCKDB.get(kind, kind.upper()) for name, kind in frame.dtypes}
-        return cls(f"{what} (Spark DataFrame)", kinds, lambda _: iter(()), frame=frame)  # type: ignore[arg-type, return-value]
+        return cls(f"{what} (Spark DataFrame)", kinds, lambda _: iter(()), frame=frame)
 
     def first_row(self, condition: str, columns: Sequence[str]) -> Row | None:
         """Some row in which the first of these columns has a value; Spark has no first row."""

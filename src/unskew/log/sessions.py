@@ -77,7 +77,7 @@ def add_sorted_sessions(
         name: "VARCHAR" if pa.types.is_string(first.schema.field(name).type) else "BIGINT"
         for name in roles
     }
-    table = SourceTable("rows", kinds, lambda _: chain([first], batches))  # type: ignore[arg-type, return-value]
+    table = SourceTable("rows", kinds, lambda _: chain([first], batches))
     columns = Columns(**{role: role for role in roles})
     _SessionStream(table, columns, features, SessionOrder.SORTED_BY_US, coder).run(progress=False)
 

@@ -24,11 +24,8 @@ from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
-<<<<<<< HEAD
 from unskew.log.log_summary import LogSummary
-=======
 from unskew.log.parts import load as load_impressions
->>>>>>> c29898f (Engines: workers that share exact biases and grow the same trees, on processes and Dask)
 from unskew.log.sources.frames import is_frame
 from unskew.pairs.objective import threads
 from unskew.pairs.statistic import Pairs

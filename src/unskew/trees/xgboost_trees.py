@@ -179,17 +179,12 @@ def booster_parameters(settings: TreeSettings, *, here: bool = True) -> dict[str
         parameters.pop(_ALIASES.get(name, name), None)
     parameters |= settings.extra
     if settings.extra:
-<<<<<<< HEAD
         with refusals("XGBoost", xgboost.core.XGBoostError):
-            unused = _unused(parameters)
-        refuse_unknown(unused & set(settings.extra), "XGBoost")
-=======
-        told = _warnings(parameters)
+            told = _warnings(parameters)
         unused = set(re.findall(r'"(\w+)"', " ".join(one for one in told if "are not used" in one)))
         refuse_unknown(unused & set(settings.extra), "XGBoost")
         if here:
             refuse_missing_gpu(parameters, told)
->>>>>>> c29898f (Engines: workers that share exact biases and grow the same trees, on processes and Dask)
     return parameters
 
 
@@ -200,8 +195,8 @@ def refuse_missing_gpu(parameters: Mapping[str, Any], told: Sequence[str] | None
         told = _warnings(parameters) if told is None else told
         if any("GPU" in one for one in told):
             raise UsageError(
-                f"device={device!r} needs a GPU that XGBoost can see, and there is none here: leave "
-                "device away to train on the processor"
+                f"device={device!r}: XGBoost finds no GPU here; leave device out to train on the "
+                "processor"
             )
 
 
@@ -215,14 +210,4 @@ def _warnings(parameters: Mapping[str, Any]) -> list[str]:
             {**parameters, "validate_parameters": True, "verbosity": 1}, [data]
         )
         booster.boost(data, 0, grad=rows, hess=np.ones_like(rows))
-<<<<<<< HEAD
-    for one in caught:
-        if "GPU" in str(one.message):
-            raise UsageError(
-                f"device={parameters.get('device')!r}: XGBoost finds no GPU here; leave device out"
-            )
-    told = [str(one.message) for one in caught if "are not used" in str(one.message)]
-    return set(re.findall(r'"(\w+)"', " ".join(told)))
-=======
     return [str(one.message) for one in caught]
->>>>>>> c29898f (Engines: workers that share exact biases and grow the same trees, on processes and Dask)
