@@ -43,6 +43,7 @@ ROOMS = {
     "evaluation": {"log"},
     "rankers": {"log", "clicks", "pairs", "trees", "bias", "evaluation"},
     "choose": {"log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers"},
+    "engines": {"log", "clicks", "pairs", "trees", "bias", "rankers"},
     "datasets": {"log"},
     "simulate": {"log", "clicks", "datasets"},
     "online": {"log", "evaluation"},
@@ -74,6 +75,7 @@ EXTRAS = {
 # Modules that exist for one optional dependency and are themselves imported on first use.
 HOMES_OF_EXTRAS = {
     "trees.xgboost_trees": "xgboost",
+    "engines.grower": "xgboost",
     "online.judging.app": "starlette",
     "online.judging.guard": "starlette",
     "online.judging.sessions": "itsdangerous",

@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from unskew import bias as bias
     from unskew import clicks as clicks
     from unskew import datasets as datasets
+    from unskew import engines as engines
     from unskew import online as online
     from unskew import simulate as simulate
     from unskew.choose.advice import advise as advise
     from unskew.choose.fit import fit as fit
     from unskew.choose.ranker import AutoRanker as AutoRanker
     from unskew.choose.tuning import tune as tune
+    from unskew.engines.compaction import compact as compact
     from unskew.errors import DataError as DataError
+    from unskew.errors import EngineError as EngineError
     from unskew.errors import MissingDependencyError as MissingDependencyError
     from unskew.errors import StoreError as StoreError
     from unskew.errors import UnskewError as UnskewError
@@ -58,6 +61,8 @@ _NAMES, __getattr__, __dir__ = lazy_names(
     __name__,
     (
         "unskew.errors:DataError",
+        "unskew.engines.compaction:compact",
+        "unskew.errors:EngineError",
         "unskew.errors:MissingDependencyError",
         "unskew.errors:StoreError",
         "unskew.errors:UnskewError",
@@ -90,6 +95,7 @@ _NAMES, __getattr__, __dir__ = lazy_names(
         "unskew.bias",
         "unskew.clicks",
         "unskew.datasets",
+        "unskew.engines",
         "unskew.online",
         "unskew.simulate",
     ),

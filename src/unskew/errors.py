@@ -67,6 +67,10 @@ class StoreError(DataError):
     """
 
 
+class EngineError(UnskewError, RuntimeError):
+    """Workers or a cluster failed: the message names the worker, the reason and how to go on."""
+
+
 class MissingDependencyError(UnskewError, ImportError):
     """An optional dependency is needed and absent: the message carries the install line.
 

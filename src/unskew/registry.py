@@ -27,7 +27,14 @@ SCORES = "the scores of a ranker"
 
 # The optional dependencies by the name of the extra that installs them.
 PACKAGES: Mapping[str, str] = MappingProxyType(
-    {"neural": "PyTorch", "onnx": "onnx", "treelite": "treelite", "xgboost": "XGBoost"}
+    {
+        "dask": "Dask",
+        "neural": "PyTorch",
+        "onnx": "onnx",
+        "spark": "PySpark",
+        "treelite": "treelite",
+        "xgboost": "XGBoost",
+    }
 )
 
 
@@ -165,6 +172,20 @@ class BoosterEntry:
     def load(self) -> Any:
         """Its `Library`."""
         return _load(self.home, f'booster="{self.name}"', self.extra)
+
+
+@dataclass(frozen=True)
+class EngineEntry:
+    """An engine that trains with several workers, and the extra it needs."""
+
+    name: str
+    home: str
+    summary: str
+    extra: str | None = None
+
+    def load(self) -> Any:
+        """Its class."""
+        return _load(self.home, f'engine="{self.name}"', self.extra)
 
 
 def _named(*entries: Any) -> Mapping[str, Any]:
@@ -408,6 +429,26 @@ BOOSTERS: Mapping[str, BoosterEntry] = _named(
         extra="xgboost",
     ),
 )
+
+ENGINES: Mapping[str, EngineEntry] = _named(
+    EngineEntry("local", "unskew.engines.local:Local", "processes of this machine"),
+    EngineEntry("dask", "unskew.engines.dask_cluster:Dask", "a Dask cluster", extra="dask"),
+    EngineEntry("spark", "unskew.engines.spark_cluster:Spark", "a Spark cluster", extra="spark"),
+)
+
+
+def resolve_engine(engine: Any) -> Any:
+    """The engine of that name, with its defaults, or the engine itself."""
+    if isinstance(engine, str):
+        if engine not in ENGINES:
+            raise UsageError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+        return ENGINES[engine].load()()
+    if not hasattr(engine, "fit") or not hasattr(engine, "n_workers"):
+        raise UsageError(
+            f"engine must be one of {', '.join(ENGINES)} or an engine of unskew.engines, got "
+            f"{type(engine).__name__}"
+        )
+    return engine
 
 
 def make_estimator(name: str, **options: Any) -> BiasEstimator:

@@ -143,6 +143,7 @@ class AutoRanker(TreeRanker):
         validation: LabelledData | Impressions | None = None,
         callbacks: Sequence[Callback] = (),
         init_model: Ranker | str | os.PathLike[str] | None = None,
+        engine: Any = None,
     ) -> Self:
         """Choose and learn, from `Impressions` or from one row per result of every session.
 
@@ -151,6 +152,8 @@ class AutoRanker(TreeRanker):
         on by the likelihood of these clicks, as long as held-out queries gain from it.
         """
         self._check()
+        if engine is not None:
+            raise UsageError("AutoRanker chooses on one machine only: leave engine away")
         if validation is not None:
             raise UsageError("AutoRanker holds out queries by itself: leave validation away")
         data = self._clicks(

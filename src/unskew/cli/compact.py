@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,13 @@ def run(
             min=1, help="Divide the queries over so many parts, to train beyond one machine."
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="spark: LOG is a table of Spark, or a path that it reads as Parquet."),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(help="The master of Spark, such as spark://host:7077.")
+    ] = None,
     *,
     reading: LogInput,
 ) -> None:
@@ -29,6 +37,9 @@ def run(
 
     The folder holds Parquet files. Every command that takes a log takes the folder as well.
     """
+    if engine is not None or master is not None:
+        _on_spark(log, out, parts or 16, engine, master, reading)
+        return
     if is_saved(log):
         raise UsageError(f"{log} is compact already")
     kind = "impressions" if parts is None else "impressions-parts"
@@ -36,3 +47,24 @@ def run(
     data = reading.impressions(log)
     data.save(out, parts=parts)
     show(f"{data}\nsaved to ", (str(out), "bold"), "" if parts is None else f" in {parts} parts")
+
+
+def _on_spark(
+    log: str, out: Path, parts: int, engine: str | None, master: str | None, reading: LogInput
+) -> None:
+    """Compact where the log lives."""
+    from unskew.engines.compaction import compact
+    from unskew.engines.spark_session import read_frame, spark_session
+
+    if engine != "spark":
+        raise UsageError(f"--engine must be spark, got {engine!r}; without it one machine compacts")
+    check_folder("--out", out, [reading.features], "impressions-parts")
+    session = spark_session(None, master)
+    options = reading.options()
+    features = None if reading.features is None else read_frame(session, reading.features)
+    found = compact(
+        read_frame(session, log), out, parts=parts, features=features,
+        categorical=options.categorical, ignore=options.ignore,
+        first_position=options.first_position, **asdict(options.columns),
+    )  # fmt: skip
+    show(f"{found}\nsaved to ", (str(out), "bold"))

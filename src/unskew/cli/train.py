@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unskew.cli.clusters import ClusterInput
 from unskew.cli.console import errors, names_shown, say, show
 from unskew.cli.reading import DataInput, Log, context_of
 from unskew.cli.writing import check_folder
@@ -116,6 +117,7 @@ def run(
     *,
     settings: Settings,
     reading: DataInput,
+    cluster: ClusterInput,
 ) -> None:  # fmt: skip
     """Train a ranker on a click log and save the model.
 
@@ -127,13 +129,18 @@ def run(
 
     chosen = {"ranker": ranker, **asdict(settings)}
     given = ranker_settings(read_config(config), chosen, assignments or [])
-    by_hand = labels or validation is not None or shuffled is not None
+    by_hand = labels or validation is not None or shuffled is not None or cluster.wanted
+    if cluster.wanted:
+        given.setdefault("booster", "xgboost")
     name = ranker_or(given, init_model, by_hand=by_hand)
     if shuffled is not None and (labels or given.get("debias", "randomization") != "randomization"):
         raise UsageError("--shuffled goes with clicks and --debias randomization alone")
     made = make_ranker(name, n_jobs=reading.threads, verbose=int(not reading.quiet), **given)
     inputs = [log, reading.features, config, validation, init_model]
     check_folder("--out", out, inputs, name, RANKERS[name].old_kinds)
+    if cluster.wanted:
+        _train_on_cluster(made, log, out, validation, init_model, cluster, local=labels or shuffled)
+        return
     if validation is not None:
         reading.refuse_idle_options(log, validation, labels=labels)
     held_out = None if validation is None else reading.held_out(validation)
@@ -151,6 +158,26 @@ def run(
         trained_on = _described(data)
     made.save(out)
     _summary(made, trained_on, clock.perf_counter() - started, out)
+
+
+def _train_on_cluster(
+    made: Any,
+    log: str,
+    out: Path,
+    validation: str | None,
+    init_model: str | None,
+    cluster: ClusterInput,
+    *,
+    local: Any,
+) -> None:
+    """Train over parts with several workers."""
+    if local:
+        raise UsageError("--labels and --shuffled go without an engine: they train on one machine")
+    engine = cluster.made()
+    started = clock.perf_counter()
+    made.fit(log, validation=validation, init_model=init_model, engine=engine)
+    made.save(out)
+    _summary(made, f"{log} with the engine {engine.name}", clock.perf_counter() - started, out)
 
 
 def _randomization(data: Impressions, shuffled: str, given: dict[str, Any]) -> Any:

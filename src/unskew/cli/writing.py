@@ -101,13 +101,13 @@ def _refuse_inputs(places: Mapping[str, str], inputs: Iterable[str]) -> None:
 
 def _files(source: str, *, walk: bool = True) -> Iterator[str]:
     """The files that an input names: itself, those in the folder, or those of the pattern."""
-    from unskew.log.sources.files import walk
+    from unskew.log.sources.files import walk as files_within
 
     found = [source] if os.path.lexists(source) else glob.glob(source, recursive=True)  # noqa: PTH207
     for name in found:
         yield name
         if walk and Path(name).is_dir():
-            for folder, _, names in walk(name):
+            for folder, _, names in files_within(name):
                 yield from (os.path.join(folder, one) for one in names)  # noqa: PTH118
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,10 @@ class Features:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only mapping cannot be sent to another process as it is.
+        return Features, (self.values, self.names, dict(self.categories))
 
     @property
     def n_features(self) -> int:

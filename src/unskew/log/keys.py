@@ -6,6 +6,7 @@ dictionary. At the end, `KeyCoder.decode` turns codes into sorted keys and indic
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -113,3 +114,12 @@ def _unique(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.
 
 def _filled(keys: pa.Array, value: Any) -> pa.Array:
     return keys.fill_null(value) if keys.null_count else keys
+
+
+def key_hashes(keys: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """A hash of every key that is the same in every process and on every machine."""
+    digests = b"".join(
+        hashlib.blake2b(str(key).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        for key in keys.tolist()
+    )
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)

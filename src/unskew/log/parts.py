@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -175,7 +176,7 @@ class Parts(Sequence[Impressions]):
 
     @property
     def max_position(self) -> int:
-        """The lowest place on any page of any part."""
+        """The length of a curve over positions: the lowest place, or less where places are sparse."""
         return max((entry.max_position for entry in self.entries), default=0)
 
     def whole(self) -> Impressions:
@@ -284,9 +285,11 @@ def describe(data: Impressions, folder: Path) -> WrittenPart:
         "sessions": data.n_sessions, "queries": data.n_queries, "documents": data.n_documents,
         "pages": data.n_pages, "patterns": data.n_patterns, "clicks": data.n_clicks,
     }  # fmt: skip
-    entry = PartEntry(
-        folder.name, _checksum(folder / MANIFEST), counts, data.n_rows, data.max_position
-    )
+    with warnings.catch_warnings():
+        # Whoever trains on the whole is told of sparse positions, not whoever writes a part.
+        warnings.simplefilter("ignore")
+        length = data.curve_length
+    entry = PartEntry(folder.name, _checksum(folder / MANIFEST), counts, data.n_rows, length)
     features = data.features
     used = data.contexts[np.unique(data.patterns.context[data.patterns.context >= 0])]
     return WrittenPart(

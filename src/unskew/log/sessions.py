@@ -12,7 +12,7 @@ from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,27 @@ def read_sessions(
             continue
         return coder, order
     raise AssertionError("sorting by session puts its rows side by side")
+
+
+def add_sorted_sessions(
+    batches: Iterator[pa.RecordBatch], coder: SessionCoder, features: FeatureColumns
+) -> None:
+    """Hand rows to a coder that somebody sorted by session, with their columns named by role.
+
+    The columns are keys (integers or texts), numbers (integers or doubles) and the features as
+    ``f0``, ``f1`` and so on, as `select_sql` would give them, and ``row``, a number for each row.
+    """
+    first = next(batches, None)
+    if first is None:
+        return
+    roles = [name for name in Columns.__dataclass_fields__ if name in first.schema.names]
+    kinds = {
+        name: "VARCHAR" if pa.types.is_string(first.schema.field(name).type) else "BIGINT"
+        for name in roles
+    }
+    table = SourceTable("rows", kinds, lambda _: chain([first], batches))
+    columns = Columns(**{role: role for role in roles})
+    _SessionStream(table, columns, features, SessionOrder.SORTED_BY_US, coder).run(progress=False)
 
 
 class _AscendingRuns:

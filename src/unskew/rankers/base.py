@@ -25,6 +25,7 @@ from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.log.log_summary import LogSummary
+from unskew.log.parts import load as load_impressions
 from unskew.log.sources.frames import is_frame
 from unskew.pairs.objective import threads
 from unskew.pairs.statistic import Pairs
@@ -40,7 +41,7 @@ from unskew.rankers.settings import Constraint, check_settings, seed_of
 from unskew.rankers.split import HELD_OUT, hold_out_clicks, hold_out_labels
 from unskew.rankers.training import Callback, Rounds, Training, train
 from unskew.rankers.validation import Validation, mean_ndcg, validation_of
-from unskew.registry import METHODS, check_debias, ranker_name
+from unskew.registry import METHODS, check_debias, ranker_name, resolve_engine
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -144,13 +145,15 @@ class Ranker(BaseEstimator, ABC):
         validation: LabelledData | Impressions | None = None,
         callbacks: Sequence[Callback] = (),
         init_model: Ranker | str | os.PathLike[str] | None = None,
+        engine: Any = None,
     ) -> Self:
         """Learn from clicks: from `Impressions`, or from one row per result of every session.
 
         Parameters
         ----------
         X, click, session, query, position, doc, weight, context
-            `Impressions` alone; or the features of every result shown, and columns beside them.
+            `Impressions` alone, or the folder of saved ones; or the features of every result
+            shown, and columns beside them.
         validation
             Held-out labels or clicks, measured after every round.
         callbacks
@@ -159,9 +162,18 @@ class Ranker(BaseEstimator, ABC):
         init_model
             A fitted ranker, or the folder of a saved one, that is continued for as many rounds
             again; its biases go on where they stopped. Only trees can be continued.
+        engine
+            An engine of `unskew.engines`, or its name ("local", "dask", "spark"), that trains with
+            several workers. X is then a folder of parts, and so is ``validation``.
 
         """
+        if engine is not None:
+            trained: Self = resolve_engine(engine).fit(
+                self, X, validation=validation, callbacks=callbacks, init_model=init_model
+            )
+            return trained
         self._check()
+        X = load_impressions(X) if isinstance(X, str | os.PathLike) else X
         data = self._clicks(
             X, click, session=session, query=query, position=position, doc=doc, weight=weight,
             context=context,

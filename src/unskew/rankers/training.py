@@ -84,7 +84,7 @@ class Rounds:
     measures: list[float] = field(default_factory=list)
     best: int | None = None
     interrupted: bool = False
-    _models: list[Any] = field(default_factory=list)
+    models: list[Any] = field(default_factory=list)
 
     @property
     def kept(self) -> int:
@@ -94,9 +94,9 @@ class Rounds:
     @property
     def model(self) -> Any:
         """The model after the last round kept; None if no round was complete."""
-        if not self._models:
+        if not self.models:
             return None
-        return self._models[-1 if self.best is None else self.best - 1]
+        return self.models[-1 if self.best is None else self.best - 1]
 
     def add(
         self, training: Training, validation: Validation | None, held_out: Any, *, keep_all: bool
@@ -110,8 +110,8 @@ class Rounds:
             best = best_round(validation, found) if keep_all else None
         model = training.model()
         if not keep_all:
-            self._models.clear()
-        self._models.append(model)
+            self.models.clear()
+        self.models.append(model)
         self.biases.append(training.bias)
         self.measures, self.best = measures, best
 
@@ -124,14 +124,16 @@ def train(
     patience: int | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool = False,
+    rounds: Rounds | None = None,
 ) -> Rounds:
     """Train for ``training.n_rounds`` rounds, fewer if held-out data or a callback says so.
 
     ``held_out`` are the rows of the validation data as the model takes them. With ``patience`` the
     training ends that many rounds after the best one, which is kept. Ctrl-C ends it and keeps the
-    rounds that are complete.
+    rounds that are complete. ``rounds`` are those of the same training up to now, if it was broken
+    off; the new ones are added to them.
     """
-    rounds = Rounds()
+    rounds = Rounds() if rounds is None else rounds
     last = training.done_before + training.n_rounds
     with progress_bar("training", training.n_rounds, show=progress) as advance:
         try:
@@ -142,7 +144,7 @@ def train(
                 metric = None if validation is None else (validation.name, rounds.measures[-1])
                 seen = TrainingRound(number, last, training.bias, metric)
                 if progress:
-                    advance(1, _note(seen, training.note))
+                    advance(1, round_note(seen, training.note))
                 asked = [callback(seen) for callback in callbacks]
                 if any(asked) or _gives_up(rounds, patience):
                     break
@@ -168,7 +170,8 @@ def _gives_up(rounds: Rounds, patience: int | None) -> bool:
     return len(rounds.measures) - rounds.best >= patience
 
 
-def _note(seen: TrainingRound, own: str) -> str:
+def round_note(seen: TrainingRound, own: str) -> str:
+    """What the progress bar says beside a round."""
     t_plus = seen.bias.t_plus
     middle, last = (len(t_plus) + 1) // 2, len(t_plus)
     metric = "" if seen.metric is None else f"{seen.metric[0]} {seen.metric[1]:.4f}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ class XGBoostGrower:
     """An XGBoost booster in training."""
 
     def __init__(self, features: Features, settings: TreeSettings, continued: Trees | None) -> None:
-        self._params = _parameters(settings)
+        self._params = booster_parameters(settings)
         categorical = set(features.categorical)
         self._names = allowed_names(features.names, xgboost_allows, "f{}".format)
         self._types = ["c" if k in categorical else "q" for k in range(features.n_features)]
@@ -151,8 +152,11 @@ def _matrix(values: npt.NDArray[np.floating], names: Any, types: Any) -> xgboost
     )
 
 
-def _parameters(settings: TreeSettings) -> dict[str, Any]:
-    """LightGBM's meaning in XGBoost's words; it has no smallest number of rows in a leaf."""
+def booster_parameters(settings: TreeSettings, *, here: bool = True) -> dict[str, Any]:
+    """LightGBM's meaning in XGBoost's words; it has no smallest number of rows in a leaf.
+
+    ``here`` says whether this process trains, and so must have the GPU that is asked for.
+    """
     parameters = {
         "objective": "reg:squarederror",  # never asked: gradients are given
         "base_score": 0.0,
@@ -176,25 +180,34 @@ def _parameters(settings: TreeSettings) -> dict[str, Any]:
     parameters |= settings.extra
     if settings.extra:
         with refusals("XGBoost", xgboost.core.XGBoostError):
-            unused = _unused(parameters)
+            told = _warnings(parameters)
+        unused = set(re.findall(r'"(\w+)"', " ".join(one for one in told if "are not used" in one)))
         refuse_unknown(unused & set(settings.extra), "XGBoost")
+        if here:
+            refuse_missing_gpu(parameters, told)
     return parameters
 
 
-def _unused(parameters: dict[str, Any]) -> set[str]:
-    """The parameters that XGBoost does not use, by its own word: it warns when it grows a tree."""
+def refuse_missing_gpu(parameters: Mapping[str, Any], told: Sequence[str] | None = None) -> None:
+    """An error if a GPU is asked for where there is none: XGBoost alone would use the processor."""
+    device = str(parameters.get("device", "cpu"))
+    if device.startswith(("cuda", "gpu")):
+        told = _warnings(parameters) if told is None else told
+        if any("GPU" in one for one in told):
+            raise UsageError(
+                f"device={device!r}: XGBoost finds no GPU here; leave device out to train on the "
+                "processor"
+            )
+
+
+def _warnings(parameters: Mapping[str, Any]) -> list[str]:
+    """What XGBoost warns of when it grows a tree: parameters that it does not use, a missing GPU."""
     rows = np.arange(8.0, dtype=np.float32)
     data = xgboost.DMatrix(rows[:, None])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         booster = xgboost.Booster(
-            parameters | {"validate_parameters": True, "verbosity": 1}, [data]
+            {**parameters, "validate_parameters": True, "verbosity": 1}, [data]
         )
         booster.boost(data, 0, grad=rows, hess=np.ones_like(rows))
-    for one in caught:
-        if "GPU" in str(one.message):
-            raise UsageError(
-                f"device={parameters.get('device')!r}: XGBoost finds no GPU here; leave device out"
-            )
-    told = [str(one.message) for one in caught if "are not used" in str(one.message)]
-    return set(re.findall(r'"(\w+)"', " ".join(told)))
+    return [str(one.message) for one in caught]

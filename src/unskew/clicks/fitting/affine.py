@@ -149,6 +149,25 @@ class AffineLikelihood:
         return sums(self.cells.state, self.cells.clicks, len(self.states))
 
     @property
+    def totals(self) -> FloatArray:
+        """Impressions and clicks of each state: two rows."""
+        return np.stack((self._shown_states, self._clicked_states))
+
+    @totals.setter
+    def totals(self, values: FloatArray) -> None:
+        """Take those of a larger log, of which this one is a part."""
+        self._shown_states, self._clicked_states = values
+
+    @property
+    def expected(self) -> FloatArray:
+        """The E-step of the latest `evidence` by state: relevant and clicked, and relevant."""
+        return self._expected
+
+    @expected.setter
+    def expected(self, values: FloatArray) -> None:
+        self._expected = values
+
+    @property
     def n_documents(self) -> int:
         """How many documents have a relevance."""
         return self.clicks.n_documents

@@ -21,6 +21,14 @@ from unskew.log.sources.json_lines import JSON
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.parquet import PARQUET
 from unskew.log.sources.relation import RELATION
+from unskew.log.sources.storage import (
+    DELTA,
+    ICEBERG,
+    is_delta,
+    is_uri,
+    open_stored,
+    without_secrets,
+)
 from unskew.log.sources.stream import STREAM
 from unskew.log.sources.table import SourceTable, connect, literal, quoted
 
@@ -29,7 +37,9 @@ __all__ = ["KINDS", "SourceTable", "TableLike", "connect", "literal", "open_tabl
 TableLike = Any
 
 # Objects are offered to the kinds in this order: a relation and a stream also look like frames.
-KINDS: tuple[SourceKind, ...] = (PARQUET, CSV, JSON, DATABASE, RELATION, STREAM, FRAMES)
+KINDS: tuple[SourceKind, ...] = (
+    PARQUET, CSV, JSON, DATABASE, RELATION, STREAM, DELTA, ICEBERG, FRAMES,
+)  # fmt: skip
 
 
 def open_table(
@@ -46,6 +56,14 @@ def open_table(
     """
     paths = source if isinstance(source, list | tuple) else [source]
     if paths and all(isinstance(path, str | os.PathLike) for path in paths):
+        texts = [os.fspath(path) for path in paths]
+        stored = [text for text in texts if is_uri(text) or is_delta(text)]
+        if stored:
+            if len(texts) > 1:
+                raise UsageError(
+                    f"{without_secrets(stored[0])}: give one URI, of a file or a folder, not a list"
+                )
+            return open_stored(stored[0], Request(stored, stored[0], connection))
         kind, files, name = files_of_one_kind([os.fspath(path) for path in paths], KINDS)
         if table is not None and kind is not DATABASE:
             raise UsageError(

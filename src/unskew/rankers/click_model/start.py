@@ -41,10 +41,8 @@ def start_curves(likelihood: ClickLikelihood) -> float:
 
 def _state_ctr(likelihood: AffineLikelihood) -> FloatArray:
     """Clicks per impression of each state, drawn towards those of its position and of the log."""
-    cells, states = likelihood.cells, likelihood.states
-    n, at = len(states), states.position - 1
-    shown = np.bincount(cells.state, weights=cells.shown, minlength=n)
-    clicks = np.bincount(cells.state, weights=cells.clicks, minlength=n)
+    at = likelihood.states.position - 1
+    shown, clicks = likelihood.totals
     overall = clicks.sum() / shown.sum()
     place_shown, place_clicks = np.bincount(at, weights=shown), np.bincount(at, weights=clicks)
     pseudo = PSEUDO_IMPRESSIONS

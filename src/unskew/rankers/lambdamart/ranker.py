@@ -188,8 +188,10 @@ class UnbiasedLambdaMART(TreeRanker):
         return self._learn(data, None, 1, validation, callbacks, init_model, pairs)
 
     def _sizes(self, data: Impressions) -> TreeSizes:
-        n = len(data.documents)
-        in_leaf = max(1, round(ROWS_IN_LEAF * n / data.n_rows))
+        return self._sizes_for(len(data.documents), data.n_rows)
+
+    def _sizes_for(self, n: int, n_rows: int) -> TreeSizes:
+        in_leaf = max(1, round(ROWS_IN_LEAF * n / n_rows))
         return TreeSizes(
             n_estimators=self.n_estimators or default_trees(n),
             num_leaves=self.num_leaves or default_leaves(n),
@@ -197,7 +199,9 @@ class UnbiasedLambdaMART(TreeRanker):
         )
 
     def _tree_settings(self, data: Impressions) -> TreeSettings:
-        rows_per_document = data.n_rows / len(data.documents)
+        return self._settings_by_rows(data.n_rows / len(data.documents))
+
+    def _settings_by_rows(self, rows_per_document: float) -> TreeSettings:
         return TreeSettings(
             learning_rate=self.learning_rate,
             num_leaves=self.sizes_.num_leaves,

@@ -1,0 +1,72 @@
+"""`unskew.compact`: a click log becomes parts, wherever it lives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from unskew.errors import DataError, UsageError
+from unskew.log.parts import Parts, save_parts
+from unskew.log.read import LogOptions, read_with_problems
+from unskew.log.schema import Columns
+
+
+def is_spark_frame(source: Any) -> bool:
+    """Whether this is a Spark DataFrame, classic or Connect."""
+    kind = type(source)
+    return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
+
+
+def compact(
+    source: Any,
+    out: str | os.PathLike[str],
+    *,
+    parts: int = 16,
+    session: str = "session",
+    query: str = "query",
+    doc: str = "doc",
+    position: str = "position",
+    click: str = "click",
+    weight: str | None = None,
+    context: str | None = None,
+    time: str | None = None,
+    features: Any = None,
+    categorical: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    first_position: int = 1,
+    progress: bool = False,
+) -> Parts:
+    """Compact a click log into a folder of parts, on Spark if it is a Spark DataFrame.
+
+    ``source`` and ``features`` are Spark DataFrames, or anything that `unskew.read_log` reads; the
+    columns mean what they mean there. A log on Spark is compacted by the executors, which write the
+    parts: ``out`` must be a folder that they and this program see under the same path.
+    """
+    options = LogOptions(
+        columns=Columns(session, query, doc, position, click, weight, context, time),
+        features=features, categorical=categorical, ignore=ignore, first_position=first_position,
+        progress=progress,
+    )  # fmt: skip
+    if parts < 1:
+        raise UsageError(f"parts must be a whole number, 1 or higher, got {parts}")
+    folder = Path(os.path.abspath(out))  # noqa: PTH100
+    if is_spark_frame(source):
+        if (
+            features is not None
+            and options.feature_columns is None
+            and not is_spark_frame(features)
+        ):
+            raise UsageError(
+                "features must be a Spark DataFrame like the log, or columns of the log, got "
+                f"{type(features).__name__}"
+            )
+        from unskew.engines.spark_compaction import compact_spark
+
+        return compact_spark(source, folder, parts, options)
+    found = read_with_problems(source, options)
+    if found.problems or found.impressions is None:
+        raise DataError(found.problems[0].message)
+    save_parts(found.impressions, folder, parts, progress=progress)
+    return Parts.open(folder)

@@ -1,0 +1,231 @@
+"""The likelihood of clicks over the parts of this worker, with a click model of all workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from unskew.array_types import FloatArray
+from unskew.clicks.fitting.affine import AffineLikelihood
+from unskew.clicks.fitting.cells import States
+from unskew.clicks.fitting.likelihood import Evidence
+from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.engines.group import Group
+from unskew.errors import DataError, UsageError
+from unskew.log.features import Features
+from unskew.log.impressions import Documents, Impressions, Pages, Patterns
+from unskew.position_bias import PositionBias
+from unskew.rankers.click_model.learned import LearnedClickModel, follow, tempered
+from unskew.rankers.click_model.preparation import ClickSettings
+from unskew.rankers.click_model.start import LARGEST_STEP, WARM_UP, start_curves
+from unskew.registry import CLICK_MODELS
+
+# The click models whose parameters follow from sums over impressions, one number for each state.
+SHARED_MODELS = ("pbm", "ubm", "trust", "contextual")
+
+
+def no_sessions(contexts: Sequence[Any] = ()) -> Impressions:
+    """Impressions without a session, as a worker without parts has them."""
+    empty, keys = np.empty(0, dtype=np.int32), np.array(list(contexts), dtype=object)
+    offsets = np.zeros(1, dtype=np.int64)
+    return Impressions(
+        np.empty(0, dtype=np.int64),
+        keys if len(keys) else np.empty(0, dtype=np.int64),
+        Documents(empty, np.empty(0, dtype=np.int64), Features(np.empty((0, 0)), ())),
+        Pages(empty, offsets, empty, empty),
+        Patterns(
+            empty, empty, np.empty(0), np.empty(0, dtype=np.int64), offsets, empty,
+            np.empty(0, dtype=np.uint8),
+        ),
+    )  # fmt: skip
+
+
+def check_shared(click_model: str) -> None:
+    """Refuse a click model that cannot be learned by adding up counts of workers."""
+    if click_model not in SHARED_MODELS:
+        raise UsageError(
+            f"click_model={click_model!r} is learned on one machine only: with an engine it must "
+            f"be one of {', '.join(SHARED_MODELS)}"
+        )
+
+
+class _SharedClicks:
+    """One click model on many parts: a leader with the sums of all workers, and a follower each."""
+
+    def __init__(
+        self,
+        group: Group,
+        parts: Mapping[int, Impressions],
+        n_parts: int,
+        settings: ClickSettings,
+        contexts: Sequence[Any],
+    ) -> None:
+        self.group, self.n_parts, self.p = group, n_parts, settings.p
+        self.name = settings.click_model if settings.held is None else "pbm"
+        self.n_positions, self._contexts = settings.n_positions, list(contexts)
+        if self.name == "contextual" and not self._contexts:
+            raise DataError(
+                "no session has a context: name the column of contexts when the log is compacted, or "
+                "take click_model='pbm'"
+            )
+        self.leader = self._on(no_sessions(contexts))
+        self.parts = {number: self._on(data) for number, data in parts.items()}
+        totals = {number: one.totals for number, one in self.parts.items()}
+        self.leader.totals = group.add(totals, n_parts, (2, len(self.leader.states)))
+        sizes = [one.n_documents for one in self.parts.values()]
+        self.offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+
+    def _on(self, data: Impressions) -> AffineLikelihood:
+        if self.name == "contextual":
+            # A part may lack some of the contexts that the log has.
+            keys = np.array(self._contexts, dtype=object)
+            return AffineLikelihood(LogClicks(data), States.by_context(self.n_positions, keys))
+        kind = CLICK_MODELS[self.name].load()
+        found = kind.likelihood(LogClicks(data), n_positions=self.n_positions)
+        assert isinstance(found, AffineLikelihood), "SHARED_MODELS are affine"  # noqa: S101
+        return found
+
+    @property
+    def n_documents(self) -> int:
+        return int(self.offsets[-1])
+
+    def evidence(self, relevance: FloatArray, *, whole: bool = True) -> dict[int, Evidence]:
+        """What the clicks of each part of this worker say, by the leader's parameters."""
+        found = {}
+        for k, (number, one) in enumerate(self.parts.items()):
+            follow(one, self.leader)
+            part = relevance[self.offsets[k] : self.offsets[k + 1]]
+            found[number] = (tempered(one, self.p) if whole else one).evidence(part, whole=whole)
+        return found
+
+    def step(self, relevance: FloatArray) -> None:
+        """One EM step of the leader with the expectations of all workers."""
+        self.evidence(relevance, whole=False)
+        expected = {number: one.expected for number, one in self.parts.items()}
+        shape = (len(self.leader.states), 2)
+        self.leader.expected = self.group.add(expected, self.n_parts, shape)
+        self.leader.step()
+
+
+class PartsClickObjective:
+    """The log-likelihood of the clicks of this worker's parts; see `ClickObjective`."""
+
+    def __init__(
+        self,
+        group: Group,
+        parts: Mapping[int, Impressions],
+        n_parts: int,
+        settings: ClickSettings,
+        contexts: Sequence[Any],
+    ) -> None:
+        self._clicks = _SharedClicks(group, parts, n_parts, settings, contexts)
+        self._settings, self._contexts = settings, contexts
+        self._held = settings.held
+        leader = self._clicks.leader
+        if not leader.totals[1].sum() > 0:
+            raise DataError("the log has no click: there is nothing to learn from")
+        start = 0.0
+        if settings.held is not None:
+            leader.set_own(settings.held.t_plus / settings.held.t_plus.max())
+        elif settings.earlier is not None:
+            leader.set_own(np.concatenate(list(settings.earlier.parameters.values())))
+        else:
+            start = start_curves(leader)
+        self.offset = settings.offset if settings.offset is not None else self._warm_up(start)
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents this worker has."""
+        return self._clicks.n_documents
+
+    def _warm_up(self, offset: float) -> float:
+        """The logit of the one relevance that explains all clicks best; see `starting_offset`."""
+        clicks = self._clicks
+        for _ in range(WARM_UP):
+            relevance = np.full(clicks.n_documents, expit(offset))
+            self.update(relevance, 1)
+            told = {
+                number: (one.gradient.sum(), one.information.sum())
+                for number, one in clicks.evidence(relevance).items()
+            }
+            gradient, information = clicks.group.add(told, clicks.n_parts, (2,)).tolist()
+            if information > 0:
+                offset += float(np.clip(gradient / information, -LARGEST_STEP, LARGEST_STEP))
+        return offset
+
+    @property
+    def bias(self) -> PositionBias:
+        """How examination falls with the position."""
+        return self._clicks.leader.position_bias() if self._held is None else self._held
+
+    def evidence(self, relevance: FloatArray) -> Evidence:
+        """What the clicks of this worker say about the relevance of its documents."""
+        found = self._clicks.evidence(relevance).values()
+        columns = (
+            np.concatenate([np.empty(0), *(getattr(one, name) for one in found)])
+            for name in ("trials", "successes", "gradient", "information")
+        )
+        return Evidence(sum(one.log_likelihood for one in found), *columns)
+
+    def update(self, relevance: FloatArray, n_steps: int | None = None) -> None:
+        """So many EM steps of the click model, by default those of a round."""
+        if self._held is not None:
+            return
+        for _ in range(self._settings.em_steps if n_steps is None else n_steps):
+            self._clicks.step(relevance)
+
+    def learned(self) -> LearnedClickModel:
+        """The present click model."""
+        clicks = self._clicks
+        return LearnedClickModel.of(clicks.name, clicks.leader, clicks.n_positions)
+
+    def held_out(self, parts: Mapping[int, Impressions], n_parts: int) -> HeldOutClicks:
+        """The same click model on the clicks of held-out parts."""
+        clicks = self._clicks
+        other = _SharedClicks(clicks.group, parts, n_parts, self._settings, self._contexts)
+        other.leader = clicks.leader
+        return HeldOutClicks(other, parts, self.offset)
+
+
+class HeldOutClicks:
+    """The mean log-likelihood of held-out impressions of all workers, after every round."""
+
+    name = "log-likelihood"
+    higher_is_better = True
+
+    def __init__(
+        self, clicks: _SharedClicks, parts: Mapping[int, Impressions], offset: float
+    ) -> None:
+        self._clicks, self._offset = clicks, offset
+        shown = {
+            number: float(
+                (data.patterns.mass * np.diff(data.pages.offsets)[data.patterns.page]).sum()
+            )
+            for number, data in parts.items()
+        }
+        self._shown = float(clicks.group.add(shown, clicks.n_parts))
+        if not self._shown > 0:
+            raise DataError("the held-out parts have no session")
+        self.likelihoods: list[float] = []
+        self.without_a_tree = self._measure(np.zeros(clicks.n_documents))
+
+    def _measure(self, score: FloatArray) -> float:
+        found = self._clicks.evidence(expit(self._offset + score))
+        told = {number: one.log_likelihood for number, one in found.items()}
+        return float(self._clicks.group.add(told, self._clicks.n_parts)) / self._shown
+
+    @property
+    def never_better(self) -> bool:
+        """Whether no round explained the held-out clicks better than one relevance for all does."""
+        return bool(self.likelihoods) and max(self.likelihoods) <= self.without_a_tree
+
+    def look(self, score: FloatArray) -> None:
+        """Note the mean log-likelihood of one more round."""
+        self.likelihoods.append(self._measure(score))
+
+    def measures(self, bias: PositionBias) -> FloatArray:
+        """That of every round, each with its own parameters of the click model."""
+        return np.array(self.likelihoods)

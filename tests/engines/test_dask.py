@@ -1,0 +1,58 @@
+"""A real Dask cluster on this machine: the model of one worker, and clear errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clicked_parts import SETTINGS, digest, trained
+
+import unskew
+from unskew.engines import Dask
+from unskew.errors import EngineError, UsageError
+
+pytest.importorskip("distributed", reason="the tests of Dask need the extra dask")
+# Closing a cluster leaves sockets to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
+
+
+def test_a_cluster_gives_the_model_of_one_worker(parts: Path) -> None:
+    """Two Dask workers give the trees and biases of one, bit for bit; a killed one is an error."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        ranker = unskew.UnbiasedLambdaMART(**SETTINGS)
+        ranker.fit(parts, engine=Dask(client=client, timeout=100))
+        assert digest(ranker) == digest(trained(unskew.UnbiasedLambdaMART(**SETTINGS), parts))
+        pids = list(client.run(os.getpid).values())
+
+        def kill(now: Any) -> None:
+            if now.number == 3:
+                os.kill(pids[1], signal.SIGKILL)
+
+        engine = Dask(client=cluster.scheduler_address, timeout=20)
+        with pytest.raises(EngineError, match=r"is gone|was lost|it lost the other|was ended by"):
+            unskew.UnbiasedLambdaMART(**SETTINGS).fit(parts, engine=engine, callbacks=[kill])
+        with pytest.raises(EngineError, match="workers, and n_workers asks for 9"):
+            ranker.fit(parts, engine=Dask(client=client, n_workers=9, timeout=1))
+
+
+def test_a_cluster_that_is_not_there(parts: Path) -> None:
+    """An address without a scheduler, and what is no client, are errors that name them."""
+    fit = unskew.UnbiasedLambdaMART(**SETTINGS).fit
+    with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        fit(parts, engine=Dask(client="tcp://127.0.0.1:9", timeout=1))
+    with pytest.raises(
+        UsageError, match=r"client must be a distributed\.Client or an address, got int"
+    ):
+        fit(parts, engine=Dask(client=3))

@@ -1,0 +1,122 @@
+"""Logs in object storage and lakehouses: a real S3 server on the loopback address, Delta, Iceberg."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+import pytest
+
+import unskew
+from unskew.errors import DataError, MissingDependencyError, UsageError
+
+
+def _clicks() -> pa.Table:
+    numbers = np.arange(48)
+    return pa.table(
+        {
+            "session": numbers // 4,
+            "query": [f"q{k // 8}" for k in numbers],
+            "doc": numbers % 4,
+            "position": numbers % 4 + 1,
+            "click": (numbers % 5 == 0).astype(np.int64),
+            "x": numbers % 7 * 0.5,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Any]:
+    """Moto's S3 server in a thread, with a bucket of two files."""
+    server_module = pytest.importorskip("moto.server", reason="object storage needs moto to test")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = server_module.ThreadedMotoServer("127.0.0.1", port, verbose=False)
+    server.start()
+    files = pafs.S3FileSystem(
+        access_key="key", secret_key="secret", endpoint_override=f"127.0.0.1:{port}",  # noqa: S106
+        scheme="http", region="us-east-1", allow_bucket_creation=True,
+    )  # fmt: skip
+    files.create_dir("logs")
+    clicks = _clicks()
+    for k in range(2):
+        pq.write_table(clicks.slice(24 * k, 24), f"logs/clicks/{k}.parquet", filesystem=files)
+    with files.open_output_stream("logs/a.csv") as stream:
+        stream.write(b"session\n")
+    query = f"?endpoint_override=127.0.0.1%3A{port}&scheme=http&region=us-east-1"
+    yield f"s3://key:secret@logs/{{}}{query}", port
+    server.stop()
+
+
+def test_s3_is_read_like_a_file(s3: tuple[str, int]) -> None:
+    """A folder of Parquet behind an S3 URI gives the Impressions of the same table here."""
+    assert unskew.read_log(s3[0].format("clicks")).equals(unskew.read_log(_clicks()))
+    assert unskew.read_log(s3[0].format("clicks/0.parquet")).n_sessions == 6
+
+
+def test_what_cannot_be_opened_is_told(
+    s3: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing object, wrong credentials, an unknown scheme and a list name the URI and the way out."""
+    with pytest.raises(
+        DataError, match=r"^s3://…@logs/elsewhere\?.*there is no such file or folder"
+    ):
+        unskew.read_log(s3[0].format("elsewhere"))
+    with pytest.raises(DataError, match=r"ftp2://x/y: cannot be opened .* Arrow knows file, s3"):
+        unskew.read_log("ftp2://x/y")
+    with pytest.raises(UsageError, match="give one URI, of a file or a folder, not a list"):
+        unskew.read_log([s3[0].format("clicks"), s3[0].format("clicks")])
+    with pytest.raises(UsageError, match="only Parquet is read from object storage"):
+        unskew.read_log(s3[0].format("a.csv"))
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        nobody = closed.getsockname()[1]
+    dead = f"s3://key:secret@logs/x?endpoint_override=127.0.0.1%3A{nobody}&scheme=http&region=us-east-1"
+    with pytest.raises(DataError, match=r"cannot be opened .* AWS_ACCESS_KEY_ID"):
+        unskew.read_log(dead)
+
+
+def test_delta_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Delta table is read by its folder or as an object; without the extra the error names it."""
+    deltalake = pytest.importorskip("deltalake", reason="Delta tables need the extra delta")
+    expected = unskew.read_log(_clicks())
+    deltalake.write_deltalake(str(tmp_path / "clicks"), _clicks())
+    assert unskew.read_log(tmp_path / "clicks").equals(expected)
+    table = deltalake.DeltaTable(str(tmp_path / "clicks"))
+    assert unskew.read_log(table).equals(expected)
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'unskew\[delta\]'"):
+        unskew.read_log(tmp_path / "clicks")
+
+
+def test_iceberg_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An Iceberg table is read by its URI or as an object; what is missing is named."""
+    catalogs = pytest.importorskip(
+        "pyiceberg.catalog.memory", reason="Iceberg tables need the extra iceberg"
+    )
+    pytest.importorskip("sqlalchemy", reason="PyIceberg's catalogue in memory needs SQLAlchemy")
+    catalog = catalogs.InMemoryCatalog("test", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("logs")
+    table = catalog.create_table("logs.clicks", schema=_clicks().schema)
+    table.append(_clicks())
+    assert unskew.read_log(table).equals(unskew.read_log(_clicks()))
+
+
+def test_iceberg_uris(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalogue that is not set up, a URI without a table and a missing extra are told."""
+    with pytest.raises(UsageError, match=r"is written iceberg://catalog/namespace\.table"):
+        unskew.read_log("iceberg://only")
+    pytest.importorskip("pyiceberg", reason="Iceberg tables need the extra iceberg")
+    with pytest.raises(DataError, match=r"cannot be opened .*PYICEBERG_CATALOG__NAME__URI"):
+        unskew.read_log("iceberg://nowhere/logs.clicks")
+    monkeypatch.setitem(sys.modules, "pyiceberg.catalog", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'unskew\[iceberg\]'"):
+        unskew.read_log("iceberg://nowhere/logs.clicks")
