@@ -93,7 +93,7 @@ def scan(folder: Path) -> dict[str, Any]:
     """DuckDB reads every value of the same columns and keeps only sums."""
     sums = ", ".join(f"sum({name})" for name in COLUMNS)
     started = time.perf_counter()
-    duckdb.sql(f"SELECT {sums} FROM '{folder / 'log.parquet'}'").fetchall()
+    duckdb.execute(f"SELECT {sums} FROM '{folder / 'log.parquet'}'").fetchall()
     return {"seconds": time.perf_counter() - started}
 
 
@@ -153,7 +153,7 @@ def peers(folder: Path, trees: int) -> dict[str, Any]:
     import xgboost
 
     n = 100_000
-    rows = duckdb.sql(
+    rows = duckdb.execute(
         f"SELECT l.query, l.session, l.click, f.* EXCLUDE (query, doc) "
         f"FROM (SELECT * FROM '{folder / 'log.parquet'}' LIMIT {n * RESULTS}) l "
         f"JOIN '{folder / 'features.parquet'}' f ON l.doc = f.doc ORDER BY l.session, l.position"
