@@ -181,6 +181,18 @@ def advise(
     n_jobs, progress
         Threads, and whether a bar is shown.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=3_000, seed=0)
+    >>> advice = unskew.advise(unskew.read_log(log), n_resamples=0)
+    >>> advice.bias_method, advice.method.name
+    ('randomization', 'none')
+    >>> [one.answer for one in advice.uses]
+    ['yes', 'no', 'yes']
+
     """
     if not isinstance(data, Impressions):
         raise UsageError(
