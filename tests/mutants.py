@@ -43,7 +43,7 @@ _LOG = (
 _SOURCES = (
     "log/test_reading_edges.py", "log/test_sources.py", "log/test_many_files.py",
     "log/test_damaged_sources.py",
-    "log/test_folders.py", "log/test_bad_input.py",
+    "log/test_file_names.py", "log/test_bad_input.py",
 )  # fmt: skip
 _LABELS = ("log/test_labels.py", "log/test_damaged_sources.py")
 _EVALUATION = (
