@@ -181,6 +181,16 @@ def advise(
     n_jobs, progress
         Threads, and whether a bar is shown.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=20, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=500, seed=0)
+    >>> found = unskew.advise(unskew.read_log(log), n_resamples=0)
+    >>> isinstance(found.headline, str)
+    True
+
     """
     if not isinstance(data, Impressions):
         raise UsageError(
