@@ -132,10 +132,6 @@ class UnbiasedLambdaMART(TreeRanker):
         super().__init__(
             debias=debias, p=p, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
             early_stopping_rounds=early_stopping_rounds, random_state=random_state, verbose=verbose,
-            n_estimators=n_estimators, learning_rate=learning_rate, num_leaves=num_leaves,
-            feature_fraction=feature_fraction, bagging_fraction=bagging_fraction,
-            min_data_in_leaf=min_data_in_leaf, min_sum_hessian_in_leaf=min_sum_hessian_in_leaf,
-            booster=booster, booster_params=booster_params,
         )  # fmt: skip
         self._set_trees(
             n_estimators=n_estimators, learning_rate=learning_rate, num_leaves=num_leaves,
