@@ -252,8 +252,9 @@ def ended(module: str, mutant: Mutant | None, seconds: float) -> str | None:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
-            if code == UNCHANGED:
-                raise AssertionError(f"{mutant} could not be put in place")
+            if code == UNCHANGED:  # counts as not noticed, so that it is seen
+                sys.stdout.write(f"could not be put in place: {mutant}\n")
+                return None
             return None if code == 0 else "failed" if code == 1 else f"ended with {code}"
         time.sleep(0.02)
     os.killpg(child, signal.SIGKILL)

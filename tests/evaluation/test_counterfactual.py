@@ -372,3 +372,12 @@ def test_intervals_over_sessions_are_normal(by, law):
     assert reading._quantile(by, 0.95) == pytest.approx(found)
     without = Reading(0.5, np.array([0.1, 0.2, -0.1]), None, 3, np.ones(1))
     assert without._quantile("session", 0.95) == pytest.approx(stats.t(2).ppf(0.975))
+
+
+def test_a_difference_keeps_what_sessions_add():
+    """A paired difference has an error over sessions if both of its sides have one."""
+    with_sessions = Reading(0.5, np.array([0.1]), np.array([0.3]), 1, np.ones(1))
+    without = Reading(0.5, np.array([0.1]), None, 1, np.ones(1))
+    assert with_sessions.minus(with_sessions).per_session.tolist() == [0.0]
+    assert with_sessions.minus(without).per_session is None
+    assert without.minus(with_sessions).per_session is None
