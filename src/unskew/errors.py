@@ -68,7 +68,15 @@ class StoreError(DataError):
 
 
 class EngineError(UnskewError, RuntimeError):
-    """Workers or a cluster failed: the message names the worker, the reason and how to go on."""
+    """Workers or a cluster failed: the message names the worker, the reason and how to go on.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> issubclass(unskew.EngineError, unskew.UnskewError)
+    True
+
+    """
 
 
 class MissingDependencyError(UnskewError, ImportError):

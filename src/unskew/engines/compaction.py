@@ -43,6 +43,18 @@ def compact(
     ``source`` and ``features`` are Spark DataFrames, or anything that `unskew.read_log` reads; the
     columns mean what they mean there. A log on Spark is compacted by the executors, which write the
     parts: ``out`` must be a folder that they and this program see under the same path.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> log = {
+    ...     "session": [1, 1, 2, 2], "query": ["tea"] * 4, "doc": ["green", "black"] * 2,
+    ...     "position": [1, 2, 1, 2], "click": [1, 0, 0, 1], "price": [3.0, 4.0, 3.0, 4.0],
+    ... }
+    >>> parts = unskew.compact(log, out="parts", parts=2)
+    >>> parts.whole().n_sessions
+    2
+
     """
     options = LogOptions(
         columns=Columns(session, query, doc, position, click, weight, context, time),

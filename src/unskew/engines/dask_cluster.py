@@ -31,6 +31,12 @@ class Dask(Engine):
         As for every `Engine`. The parts, the checkpoints and the external memory are folders that
         the workers see under the same path.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> unskew.engines.Dask(n_workers=2, restarts=1).n_workers
+    2
+
     """
 
     name: ClassVar[str] = "dask"

@@ -23,6 +23,13 @@ class Local(Engine):
 
     A worker that dies is noticed at once: the others are ended, and the training fails or begins
     again. The parameters are those of `Engine`.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> unskew.engines.Local(n_workers=2, checkpoints="checkpoints").n_workers
+    2
+
     """
 
     name: ClassVar[str] = "local"

@@ -31,6 +31,12 @@ class Spark(Engine):
         As for every `Engine`. The parts, the checkpoints and the external memory are folders that
         the executors see under the same path.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> unskew.engines.Spark(n_workers=4, master="local[4]").n_workers
+    4
+
     """
 
     name: ClassVar[str] = "spark"

@@ -44,13 +44,9 @@ class DualLearning(EstimatorSettings):
     Examples
     --------
     >>> import unskew
-    >>> from unskew.datasets.tables import features_table
-    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
-    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
-    >>> data = unskew.read_log(log, features=features_table(labels))
-    >>> bias = unskew.bias.DualLearning(hidden=(8,), n_epochs=2).fit(data)
-    >>> len(bias)
-    10
+    >>> estimator = unskew.bias.DualLearning(hidden=(64, 32), n_epochs=10)
+    >>> isinstance(estimator, unskew.bias.BiasEstimator)
+    True
 
     """
 
