@@ -153,7 +153,7 @@ def peers(folder: Path, trees: int) -> dict[str, Any]:
     import xgboost
 
     n = 100_000
-    rows = duckdb.execute(
+    rows: Any = duckdb.execute(
         f"SELECT l.query, l.session, l.click, f.* EXCLUDE (query, doc) "
         f"FROM (SELECT * FROM '{folder / 'log.parquet'}' LIMIT {n * RESULTS}) l "
         f"JOIN '{folder / 'features.parquet'}' f ON l.doc = f.doc ORDER BY l.session, l.position"
