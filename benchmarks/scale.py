@@ -153,13 +153,11 @@ def peers(folder: Path, trees: int) -> dict[str, Any]:
     import xgboost
 
     n = 100_000
-    found = duckdb.sql(
+    rows: Any = duckdb.execute(
         f"SELECT l.query, l.session, l.click, f.* EXCLUDE (query, doc) "
         f"FROM (SELECT * FROM '{folder / 'log.parquet'}' LIMIT {n * RESULTS}) l "
         f"JOIN '{folder / 'features.parquet'}' f ON l.doc = f.doc ORDER BY l.session, l.position"
-    )
-    assert found is not None
-    rows = found.to_arrow_table()
+    ).to_arrow_table()
     X = np.column_stack([rows[f"f{k}"].to_numpy() for k in range(FEATURES)])
     started = time.perf_counter()
     data = xgboost.DMatrix(X, rows["click"].to_numpy(), qid=rows["session"].to_numpy())
