@@ -71,9 +71,11 @@ class Candidate:
         extra = {}
         if self.ranker == "click-model":
             extra = {**LIKELIHOOD, SHRINKING_NAMES[common["booster"]]: SHRINKING}
-        return RANKERS[self.ranker].load()(
+        ranker = RANKERS[self.ranker].load()(
             **{**extra, **common, **self.settings}, random_state=seed, verbose=0
         )
+        ranker._remembers_log = False  # the blend remembers it once
+        return ranker
 
 
 def blind(leaves: int) -> Candidate:
