@@ -57,7 +57,7 @@ class TestWhatIsChosen:
         assert sum(choice.weights.values()) == pytest.approx(1.0)
         assert 0 <= choice.trust <= 1
         models = [t["settings"]["click_model"] for t in choice.trials if t["part"] == "debiased"]
-        assert {"pbm", "ubm", "dbn", "trust"} <= set(models)
+        assert {"pbm", "ubm", "dbn"} <= set(models)
         reasons = " ".join(choice.reasons)
         assert "it makes the clicks of held-out queries most likely" in reasons
         assert "doubly robust DCG of held-out queries" in reasons

@@ -128,3 +128,38 @@ class TestErrors:
         """Options that make no sense are refused."""
         with pytest.raises(UsageError, match=message):
             make_search_dataset(**options)
+
+
+@pytest.mark.parametrize("world", ["base-rates", "interactions"])
+def test_other_worlds(world):
+    """The same size and shares of grades, another relevance, reproducible by the seed."""
+    one = make_search_dataset(n_queries=60, n_features=24, seed=4, world=world)
+    two = make_search_dataset(n_queries=60, n_features=24, seed=4, world=world)
+    mixed = make_search_dataset(n_queries=60, n_features=24, seed=4)
+    np.testing.assert_array_equal(one.features.values, two.features.values)
+    np.testing.assert_array_equal(one.relevance, two.relevance)
+    assert len(one) == len(mixed)
+    assert (one.relevance != mixed.relevance).mean() > 0.3
+    assert np.bincount(one.relevance.astype(int)).tolist() == (
+        np.bincount(mixed.relevance.astype(int)).tolist()
+    )
+
+
+def test_queries_differ_in_level_where_base_rates_do():
+    """In the world of base rates more of the variance of grades lies between queries."""
+
+    def between(data):
+        means = np.add.reduceat(data.relevance, data.offsets[:-1]) / np.diff(data.offsets)
+        return means.var() / data.relevance.var()
+
+    found = [
+        between(make_search_dataset(n_queries=300, n_features=16, seed=1, world=world))
+        for world in ("base-rates", "interactions")
+    ]
+    assert found[0] > 1.5 * found[1]
+
+
+def test_an_unknown_world():
+    """The error lists those that there are."""
+    with pytest.raises(UsageError, match=r"world must be one of .*base-rates.*got 'flat'"):
+        make_search_dataset(world="flat")

@@ -31,7 +31,8 @@ from unskew.evaluation.doubly_robust import (
 from unskew.log.counts import sums
 from unskew.log.impressions import Impressions
 
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+# The debiased half is never trusted alone: where its examination is wrong, the measure is wrong too.
+SHARES = (0.0, 0.25, 0.5, 0.7, 0.85)
 # The share of the debiased half where the clicks leave it open.
 PREFERRED = 0.6
 # What LambdaMART on posterior relevance counts in the debiased half, beside 1 for the likelihood.

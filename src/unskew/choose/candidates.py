@@ -29,15 +29,15 @@ SHORT = {
 }
 
 # The click models that are tried, the simplest first; contextual where the log has contexts.
-CLICK_MODELS_TRIED = ("pbm", "ubm", "dbn", "trust")
+CLICK_MODELS_TRIED = ("pbm", "ubm", "dbn")
 # What the default number of leaves is multiplied by, once the click model is known.
-SIZES_TRIED = (0.4, 2.0)
+SIZES_TRIED = (0.4,)
 FEWEST_LEAVES, MOST_LEAVES = 3, 63
 # Leaves of the likelihood are drawn to 0 as if by so much information, in each booster's words.
 SHRINKING = 5.0
 SHRINKING_NAMES = {"lightgbm": "lambda_l2", "xgboost": "reg_lambda"}
 # Candidates are many, so each takes fewer, larger steps than a ranker that is trained alone.
-LIKELIHOOD = {"learning_rate": 0.08, "early_stopping_rounds": 20}
+LIKELIHOOD = {"learning_rate": 0.1, "early_stopping_rounds": 15}
 LAMBDAMART = {"n_estimators": 100, "learning_rate": 0.1}
 
 
@@ -71,9 +71,11 @@ class Candidate:
         extra = {}
         if self.ranker == "click-model":
             extra = {**LIKELIHOOD, SHRINKING_NAMES[common["booster"]]: SHRINKING}
-        return RANKERS[self.ranker].load()(
+        ranker = RANKERS[self.ranker].load()(
             **{**extra, **common, **self.settings}, random_state=seed, verbose=0
         )
+        ranker._remembers_log = False  # the blend remembers it once
+        return ranker
 
 
 def blind(leaves: int) -> Candidate:

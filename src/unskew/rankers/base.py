@@ -183,7 +183,7 @@ class Ranker(BaseEstimator, ABC):
         if validation is None and self._holds_out:
             part, validation = hold_out_clicks(data, HELD_OUT, self._split_rng())
         self._learn(part, self.debias, n_positions, validation, callbacks, init_model)
-        self.training_log_ = LogSummary.of(data)
+        self.training_log_ = LogSummary.of(data) if self._remembers_log else None
         return self
 
     def fit_labels(
@@ -217,6 +217,9 @@ class Ranker(BaseEstimator, ABC):
         # The order of labelled rows means nothing: they share one position without bias.
         data = label_impressions(labels)
         return self._learn(data, None, 1, validation, callbacks, init_model)
+
+    # Whether `fit` keeps a summary of the log; it costs a look at every document.
+    _remembers_log: ClassVar[bool] = True
 
     @property
     def _holds_out(self) -> bool:
