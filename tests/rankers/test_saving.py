@@ -140,5 +140,5 @@ def test_another_booster_leaves_no_file_behind(log, tmp_path):
     for booster, ending in (("lightgbm", ".txt"), ("xgboost", ".json")):
         UnbiasedLambdaMART(**QUICK, booster=booster).fit(log).save(tmp_path / "model")
         names = sorted(file.name for file in (tmp_path / "model").iterdir())
-        assert len(names) == 3
+        assert len(names) == 4
         assert [name.endswith(ending) for name in names if name.startswith("model")] == [True]
