@@ -52,7 +52,10 @@ ROOMS = {
         "log", "clicks", "pairs", "trees", "bias", "evaluation", "rankers", "datasets", "simulate",
         "reporting",
     },
-    "demo": {"log", "clicks", "bias", "evaluation", "rankers", "datasets", "simulate", "reporting"},
+    "demo": {
+        "log", "clicks", "bias", "evaluation", "rankers", "choose", "datasets", "simulate",
+        "reporting",
+    },
 }  # fmt: skip
 
 # The doors of the house: the command line may import everything, nobody imports the command line.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from unskew import datasets as datasets
     from unskew import online as online
     from unskew import simulate as simulate
+    from unskew.choose.advice import advise as advise
     from unskew.choose.fit import fit as fit
     from unskew.choose.ranker import AutoRanker as AutoRanker
     from unskew.choose.tuning import tune as tune
@@ -78,6 +79,7 @@ _NAMES, __getattr__, __dir__ = lazy_names(
         "unskew.evaluation.counterfactual:evaluate_clicks",
         "unskew.evaluation.log_evaluation:evaluate_log",
         "unskew.evaluation.significance:compare",
+        "unskew.choose.advice:advise",
         "unskew.choose.tuning:tune",
         "unskew.export.scorer:Scorer",
         "unskew.loading:load",

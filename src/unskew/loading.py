@@ -14,6 +14,18 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read a folder that ``save`` wrote: Impressions, whole or in parts, or a ranker.
 
     Loading never runs code.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> log = {
+    ...     "session": [1, 1, 2, 2], "query": ["tea"] * 4, "doc": ["green", "black"] * 2,
+    ...     "position": [1, 2, 1, 2], "click": [1, 0, 0, 1], "price": [3.0, 4.0, 3.0, 4.0],
+    ... }
+    >>> unskew.read_log(log).save("compact")
+    >>> unskew.load("compact").n_sessions
+    2
+
     """
     kind = read_kind(path)
     if kind in {"impressions", "impressions-parts"}:

@@ -54,6 +54,19 @@ class PositionBias:
     level
         How often such intervals hold the truth, such as 0.95.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unskew import PositionBias
+    >>> bias = PositionBias(np.array([1.0, 0.5, 0.25]), np.ones(3))
+    >>> len(bias), bias.t_plus.tolist()
+    (3, [1.0, 0.5, 0.25])
+    >>> print(bias)
+    position  t_plus                            t_minus
+           1    1.000 ████████████████████████    1.000 ████████████████████████
+           2    0.500 ████████████                1.000 ████████████████████████
+           3    0.250 ██████                      1.000 ████████████████████████
+
     """
 
     t_plus: FloatArray

@@ -122,7 +122,10 @@ def test_scores_of_a_fitted_ranker():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"scores": None}, "scores must be given: .* repeats the CTR, more steeply, and measures no"),
+        (
+            {"scores": None},
+            "scores must be given: .* repeats the CTR, more steeply, and measures no",
+        ),
         ({"scores": [1.0]}, "one entry for each of the 3 rows of data.documents, got shape"),
         ({"scores": [1.0, np.nan, 0.0]}, "scores must be finite"),
         ({"p": -1.0}, "p must be 0 or higher"),

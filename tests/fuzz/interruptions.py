@@ -222,6 +222,8 @@ def kills(rounds: int) -> Findings:
             findings.note(kind, case, RIGHT if ended in fine else str(ended))
             findings.ends[str(ended)] += 1
             shutil.rmtree(place, ignore_errors=True)
+            if (case + 1) % 20 == 0:
+                sys.stderr.write(f"{case + 1} kills: {findings}\n")
     return findings
 
 

@@ -346,5 +346,10 @@ def test_wrong_settings() -> None:
         unskew.read_log(pa.table(GOOD), ignore="title")
     with pytest.raises(DataError, match=r"no column 'titel'.*option 'ignore'"):
         unskew.read_log(pa.table(GOOD), ignore=["titel"])
+    features = pa.table({"query": ["a", "a", "a", "b"], "doc": [10, 11, 12, 30], "f": [1, 2, 3, 4]})
+    log = pa.table(GOOD | {"title": ["x"] * 6})
+    assert unskew.read_log(log, features=features, ignore=["title"]).features.names == ("f",)
+    with pytest.raises(DataError, match=r"no column 'titel'.*option 'ignore'"):
+        unskew.read_log(log, features=features, ignore=["titel"])
     with pytest.raises(UsageError, match="'click' has a role"):
         unskew.read_log(pa.table(GOOD), features=["click"])

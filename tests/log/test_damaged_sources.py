@@ -179,5 +179,7 @@ def test_a_reserved_column(tmp_path, column):
     """The one name that reading itself needs is refused, and said so."""
     file = tmp_path / "log.csv"
     file.write_text(f"session,query,doc,position,click,{column}\n1,1,1,1,1,x\n")
-    with pytest.raises(unskew.errors.DataError, match=r"'unskew_row' is taken .* rename the column"):
+    with pytest.raises(
+        unskew.errors.DataError, match=r"'unskew_row' is taken .* rename the column"
+    ):
         unskew.read_log(file)

@@ -72,7 +72,7 @@ class Strata:
 
 
 def dispersion_of(cells: Cells, theta: FloatArray, relevance: FloatArray) -> float:
-    """The variance of the clicks of documents around what is expected, over that of chance; from 1 on."""
+    """How many times more than by chance the clicks of documents vary around their expectation."""
     expected = cells.per_group(cells.impressions * theta[cells.position]) * relevance
     clicks = cells.per_group(cells.clicks)
     expected *= clicks.sum() / max(float(expected.sum()), np.finfo(np.float64).tiny)

@@ -71,6 +71,17 @@ def bootstrap_bias(
     progress
         Whether to show a bar.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> bias = unskew.bias.bootstrap_bias(unskew.bias.RelativeCTR(), data, n_resamples=20)
+    >>> bias.level, bias.interval_plus is not None
+    (0.95, True)
+
     """
     _check(n_resamples, level, by)
     fit, found = _prepared(estimator, data)

@@ -22,6 +22,16 @@ def fit_by_context(
 
     An error names the context that cannot be estimated: one seen in fewer sessions than
     ``fewest_sessions``, or one that the estimator refuses.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, model="contextual", sessions=3_000, seed=0)
+    >>> curves = unskew.bias.fit_by_context(unskew.bias.RelativeCTR(), unskew.read_log(log))
+    >>> sorted(curves)
+    ['desktop', 'mobile', 'tablet']
+
     """
     found = {}
     for value, part in contexts_of(data).items():

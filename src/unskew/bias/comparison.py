@@ -75,6 +75,18 @@ def compare_estimators(
     With ``n_resamples`` the curves have bootstrap intervals, except those of methods that train a
     network. Options, such as ``context=``, ``scores=`` and ``n_positions=``, go to every estimator
     that has them. A method that does not fit the log says why instead of a result.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> found = unskew.bias.compare_estimators(data, methods=["relative-ctr", "harvesting"])
+    >>> [outcome.method for outcome in found]
+    ['relative-ctr', 'harvesting']
+
     """
     fit = partial(_bootstrapped, n_resamples=n_resamples, level=level) if n_resamples else _plain
     chosen = [m.name for m in METHODS.values() if m.home] if methods is None else list(methods)

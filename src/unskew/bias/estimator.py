@@ -26,7 +26,15 @@ MIN_SHOWN = 10.0
 
 @runtime_checkable
 class BiasEstimator(Protocol):
-    """Anything that measures position bias in a click log."""
+    """Anything that measures position bias in a click log.
+
+    Examples
+    --------
+    >>> from unskew.bias import BiasEstimator, RelativeCTR
+    >>> isinstance(RelativeCTR(), BiasEstimator)
+    True
+
+    """
 
     def fit(self, data: Impressions) -> PositionBias:
         """The position bias of this log."""

@@ -52,6 +52,16 @@ class PairwiseDebiasing(EstimatorSettings):
     n_positions, minimum, min_shown, monotone
         As in `RelativeCTR`. Both curves are also kept below ``LIMIT``.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=3_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> bias = unskew.bias.PairwiseDebiasing(p=0.5).fit(data)
+    >>> bool(bias.t_plus[0] == 1.0), bool(bias.t_plus[4] < 1)
+    (True, True)
+
     """
 
     scores: Any = None

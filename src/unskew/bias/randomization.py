@@ -10,7 +10,7 @@ import numpy as np
 
 from unskew.array_types import FloatArray
 from unskew.bias.cells import Cells
-from unskew.bias.estimator import EstimatorSettings
+from unskew.bias.estimator import EstimatorSettings, check_clicks
 from unskew.bias.shuffling import shuffling_of
 from unskew.errors import DataError
 from unskew.log.impressions import Impressions
@@ -49,6 +49,17 @@ class Randomization(EstimatorSettings):
     n_positions, minimum, min_shown, monotone
         As in `RelativeCTR`.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> bias = unskew.bias.Randomization().fit(data)
+    >>> [round(value, 1) for value in bias.t_plus[:3].tolist()]
+    [1.0, 0.9, 0.7]
+
     """
 
     context: Any = None
@@ -59,6 +70,7 @@ class Randomization(EstimatorSettings):
     def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
         """Check the log; what it returns fits the log or a resample, which repeats sessions."""
         self.check_shared()
+        check_clicks(self._marked(data))
         if self.check:
             self._check(self._marked(data))
         return self._from_strata

@@ -90,6 +90,17 @@ class RegressionEM(EstimatorSettings):
     n_positions, minimum, min_shown, monotone
         As in `RelativeCTR`.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> bias = unskew.bias.RegressionEM(relevance="table", n_iterations=50).fit(data)
+    >>> len(bias), bool(bias.t_plus[0] > bias.t_plus[9])
+    (10, True)
+
     """
 
     relevance: str = "trees"

@@ -35,6 +35,17 @@ class RelativeCTR(EstimatorSettings):
     monotone
         Whether ``t_plus`` may not rise with the position: see `PositionBias.monotone`.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> bias = unskew.bias.RelativeCTR().fit(data)
+    >>> [round(value, 1) for value in bias.t_plus[:3].tolist()]
+    [1.0, 0.9, 0.7]
+
     """
 
     may_repeat_ctr: ClassVar[bool] = True

@@ -28,7 +28,17 @@ def save_bias(
     method: str | None = None,
     notes: Iterable[str] = (),
 ) -> None:
-    """Write a bias with the method that found it and what to know about it, whole or not at all."""
+    """Write a bias with the method that found it and what to know about it, whole or not at all.
+
+    Examples
+    --------
+    >>> import numpy as np, unskew
+    >>> bias = unskew.PositionBias(np.array([1.0, 0.5]), np.ones(2))
+    >>> unskew.bias.save_bias("bias.json", bias, method="relative-ctr")
+    >>> len(unskew.bias.load_bias("bias.json"))
+    2
+
+    """
     content = {
         "written_by": "unskew", "kind": BIAS_KIND, "version": VERSION, "method": method,
         **bias.to_dict(), "notes": [*notes] or [*bias.notes],
@@ -42,7 +52,16 @@ def save_bias(
 
 
 def load_bias(path: str | os.PathLike[str]) -> PositionBias:
-    """The bias in a file that `save_bias` wrote, or in any JSON object with t_plus or propensity."""
+    """The bias in a file that `save_bias` wrote, or in any JSON object with t_plus or propensity.
+
+    Examples
+    --------
+    >>> import numpy as np, unskew
+    >>> unskew.bias.save_bias("bias.json", unskew.PositionBias(np.array([1.0, 0.5]), np.ones(2)))
+    >>> unskew.bias.load_bias("bias.json").t_plus.tolist()
+    [1.0, 0.5]
+
+    """
     file = Path(path)
     content = _content(file)
     if content.get("kind", BIAS_KIND) != BIAS_KIND:

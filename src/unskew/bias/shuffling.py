@@ -53,7 +53,19 @@ class Shuffling:
 
 
 def shuffling_of(data: Impressions) -> Shuffling:
-    """How much a document's place in one session tells about its place in another."""
+    """How much a document's place in one session tells about its place in another.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> bool(abs(unskew.bias.shuffling_of(data).correlation) < 0.1)
+    True
+
+    """
     pages = data.pages
     length = np.diff(pages.offsets)
     sessions = np.bincount(data.patterns.page, weights=data.patterns.count, minlength=len(pages))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from unskew.bias.by_context import contexts_of
+from unskew.bias.ctr_check import FEWEST_MOVED_CLICKS
 from unskew.bias.estimator import BiasEstimator
 from unskew.bias.identify import (
-    FEWEST_MOVED_CLICKS,
     FRAGILE_SHARE,
     HIGHEST_SHARE,
     LogFacts,
@@ -145,16 +145,14 @@ def _by_features(facts: LogFacts) -> Verdict:
     if share > FRAGILE_SHARE:
         return Verdict(name, FRAGILE, f"{why}: hardly any two alike stood at different positions")
     if facts.n_queries < FEWEST_QUERIES:
-        return Verdict(
-            name,
-            FRAGILE,
-            f"{facts.n_queries:,} queries are few to learn relevance from features by",
-        )
+        why = f"{facts.n_queries:,} queries are few to learn relevance from features by; {why}"
+    # Nothing in a log shows what else its ranker knew, so that features alone are never sound.
     return Verdict(
-        name, SOUND,
-        f"{why}, so that documents alike can be compared; sound as long as the live ranker knew no "
-        "more than these features say",
-    )  # fmt: skip
+        name,
+        FRAGILE,
+        f"{why}, so that documents alike can be compared: right only if the live ranker knew no more "
+        "than the features say",
+    )
 
 
 def _relative_ctr(facts: LogFacts) -> Verdict:

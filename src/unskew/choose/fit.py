@@ -26,5 +26,16 @@ def fit(
     settings
         Anything else that `AutoRanker` takes, such as ``random_state``.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.fit(data, trials=1, random_state=0, verbose=0)
+    >>> ranker.predict(labels).shape == (len(labels),)
+    True
+
     """
     return AutoRanker(seconds=seconds, trials=trials, **settings).fit(data)

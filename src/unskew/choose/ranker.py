@@ -73,6 +73,17 @@ class AutoRanker(TreeRanker):
     trees_, feature_importances_
         As for `UnbiasedLambdaMART`.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.AutoRanker(trials=1, random_state=0, verbose=0).fit(data)
+    >>> ranker.predict(labels).shape == (len(labels),)
+    True
+
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -100,8 +111,9 @@ class AutoRanker(TreeRanker):
         n_jobs: int | None = None,
         verbose: int = 1,
     ) -> None:
-        super().__init__(
-            debias=debias, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
+        # The trees' settings, which the other rankers of trees take, are chosen.
+        Ranker.__init__(
+            self, debias=debias, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
             random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.trials = trials

@@ -122,6 +122,17 @@ def tune(
     fixed
         Settings of the ranker that all trials share.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.tune(data, space={"num_leaves": [7, 15]}, trials=2, n_folds=1, n_estimators=5)
+    >>> ranker.get_params()["num_leaves"] in (7, 15)
+    True
+
     """
     _check(trials, seconds, k, n_folds)
     dimensions = space_for(ranker, space)

@@ -23,8 +23,8 @@ INTERRUPTED = 130
 # One module of this package per command, in the order of the help page; each has a function `run`, or
 # `commands` of its own.
 COMMANDS: tuple[str, ...] = (
-    "demo", "simulate", "inspect", "compact", "bias", "clicks", "train", "tune", "rank", "evaluate",
-    "report", "ab", "interleave", "judge", "export", "paper",
+    "demo", "simulate", "inspect", "advise", "compact", "bias", "clicks", "train", "tune", "rank",
+    "evaluate", "report", "ab", "interleave", "judge", "export", "paper",
 )  # fmt: skip
 
 app = typer.Typer(

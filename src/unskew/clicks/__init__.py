@@ -40,7 +40,15 @@ __all__ = ["CLICK_MODELS", "EYE_TRACKING", "ClickModel", "click_model", *_NAMES]
 
 
 def click_model(name: str, **parameters: Any) -> ClickModel:
-    """Make a click model by its name, such as ``click_model("pbm", theta=0.5)``."""
+    """Make a click model by its name, such as ``click_model("pbm", theta=0.5)``.
+
+    Examples
+    --------
+    >>> from unskew.clicks import click_model
+    >>> click_model("pbm", theta=0.5).click_probabilities([4, 0, 2]).round(2).tolist()
+    [0.82, 0.08, 0.19]
+
+    """
     if name not in CLICK_MODELS:
         raise UsageError(f"click model {name!r} is not known: choose among {list(CLICK_MODELS)}")
     kind: type[ClickModel] = CLICK_MODELS[name].load()

@@ -42,6 +42,13 @@ class ClickModel(ABC):
 
     A result of grade y attracts with probability ``epsilon + (1 - epsilon) * (2^y - 1) /
     (2^max_grade - 1)``.
+
+    Examples
+    --------
+    >>> from unskew.clicks import ClickModel, click_model
+    >>> isinstance(click_model("cascade"), ClickModel)
+    True
+
     """
 
     name: ClassVar[str]

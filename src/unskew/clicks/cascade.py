@@ -21,6 +21,13 @@ class CascadeModel(ChainModel):
 
     Hu et al., WWW 2019; close to Chapelle and Zhang, WWW 2009. ``beta`` applies to every examined
     result that did not satisfy, clicked or not. At beta = 1 only satisfaction stops the user.
+
+    Examples
+    --------
+    >>> from unskew.clicks import CascadeModel
+    >>> CascadeModel(beta=0.5).click_probabilities([4, 4, 4]).round(2).tolist()
+    [1.0, 0.25, 0.06]
+
     """
 
     name: ClassVar[str] = "cascade"

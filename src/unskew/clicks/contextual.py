@@ -29,6 +29,14 @@ class ContextualModel(AffineModel):
 
     The idea of a curve per context is that of Fang, Agarwal and Joachims (SIGIR 2019). They publish
     no curves by device: the default thetas and shares are this package's.
+
+    Examples
+    --------
+    >>> from unskew.clicks import ContextualModel
+    >>> thetas, shares = {"desktop": 1.0, "mobile": 2.0}, {"desktop": 0.5, "mobile": 0.5}
+    >>> sorted(ContextualModel(thetas=thetas, shares=shares).thetas)
+    ['desktop', 'mobile']
+
     """
 
     name: ClassVar[str] = "contextual"

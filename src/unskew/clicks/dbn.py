@@ -23,6 +23,13 @@ class DynamicBayesianModel(ChainModel):
     Chapelle and Zhang, WWW 2009. An unsatisfied user goes on with ``gamma``: 0.9 in their
     experiments. The satisfaction is the one from which Chapelle et al. (CIKM 2009) made expected
     reciprocal rank out of this model.
+
+    Examples
+    --------
+    >>> from unskew.clicks import DynamicBayesianModel
+    >>> DynamicBayesianModel(gamma=0.9).click_probabilities([4, 4, 4]).round(2).tolist()
+    [1.0, 0.06, 0.0]
+
     """
 
     name: ClassVar[str] = "dbn"

@@ -21,6 +21,13 @@ class DependentClickModel(ChainModel):
     Guo, Liu and Wang, WSDM 2009. The authors fit the lambdas to their log and draw them in a figure
     without printing the values: the default, rising slowly down the page, is this package's. Below
     its end the last continues.
+
+    Examples
+    --------
+    >>> from unskew.clicks import DependentClickModel
+    >>> DependentClickModel().click_probabilities([4, 4, 4]).round(2).tolist()
+    [1.0, 0.5, 0.28]
+
     """
 
     name: ClassVar[str] = "dcm"

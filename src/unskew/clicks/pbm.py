@@ -42,6 +42,13 @@ class PositionBasedModel(AffineModel):
     """Click with probability ``rho[k] ** theta * attraction``, independently at each position k.
 
     Richardson, Dominowska and Ragno, WWW 2007; rho is that of Joachims et al., SIGIR 2005.
+
+    Examples
+    --------
+    >>> from unskew.clicks import PositionBasedModel
+    >>> PositionBasedModel(theta=1.0).click_probabilities([4, 4, 4]).round(2).tolist()
+    [0.68, 0.61, 0.48]
+
     """
 
     name: ClassVar[str] = "pbm"

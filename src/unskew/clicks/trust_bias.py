@@ -22,6 +22,14 @@ class TrustBiasModel(AffineModel):
     P(click) = k^-theta * (hit[k] * r + false[k] * (1 - r)), with r the relevance probability,
     hit[k] = 1 - (min(k, 20) + 1) / 100 and false[k] = trust / min(k, 10): Agarwal et al., WWW 2019,
     with the values of Vardasbi, de Rijke and Markov, SIGIR 2021.
+
+    Examples
+    --------
+    >>> from unskew.clicks import TrustBiasModel
+    >>> high, low = TrustBiasModel(trust=0.65).click_probabilities([4, 0])
+    >>> bool(high > low > 0)
+    True
+
     """
 
     name: ClassVar[str] = "trust"

@@ -40,6 +40,14 @@ class UserBrowsingModel(ClickModel):
 
     Dupret and Piwowarski, SIGIR 2008. The gammas are those that simulations with this model commonly
     use. Below position 10 the last row continues, and distances beyond it keep its farthest value.
+
+    Examples
+    --------
+    >>> from unskew.clicks import UserBrowsingModel
+    >>> first, second = UserBrowsingModel().click_probabilities([4, 4])
+    >>> bool(first > second)
+    True
+
     """
 
     name: ClassVar[str] = "ubm"

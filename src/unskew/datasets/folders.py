@@ -101,7 +101,17 @@ DATASETS: Mapping[str, KnownDataset] = MappingProxyType(
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """One fold of a labelled dataset; `validation` is None where the dataset has none."""
+    """One fold of a labelled dataset; `validation` is None where the dataset has none.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> data = unskew.datasets.Dataset(labels, None, labels, fold=1, max_grade=4)
+    >>> data.train.n_queries
+    30
+
+    """
 
     train: LabelledData
     validation: LabelledData | None
@@ -125,6 +135,18 @@ def read_dataset(
         highest in any file, and the highest grade is the highest that occurs.
     fold
         Which fold, from 1; datasets without folds have only fold 1.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import unskew
+    >>> Path("Fold1").mkdir()
+    >>> for part in ("train", "vali", "test"):
+    ...     _ = Path("Fold1", f"{part}.txt").write_text("2 qid:1 1:0.5 2:1")
+    ...
+    >>> data = unskew.datasets.read_dataset(".", name="mslr-web10k")
+    >>> len(data.train), data.fold, data.max_grade
+    (1, 1, 4)
 
     """
     root, known, layout = _open(folder, name, fold)

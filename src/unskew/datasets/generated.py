@@ -236,6 +236,13 @@ def make_search_dataset(
     world
         What makes a document relevant: ``"mixed"``, ``"base-rates"`` or ``"interactions"``.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> labels.n_queries, labels.features.n_features, int(labels.relevance.max())
+    (30, 16, 4)
+
     """
     if n_queries < 1:
         raise UsageError(f"n_queries must be 1 or more, got {n_queries}")

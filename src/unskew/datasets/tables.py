@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.errors import DataError
 from unskew.log.labelled import LabelledData
 
 
@@ -18,9 +20,24 @@ def _column(values: npt.NDArray[Any]) -> pa.Array:
 def features_table(data: LabelledData) -> pa.Table:
     """One row per document: ``query``, ``doc`` and the features, and no grade among them."""
     columns = {"query": _column(data.query), "doc": _column(data.doc)}
+    taken = {*columns, "relevance"} & {*data.features.names}
+    if taken:
+        raise DataError(
+            f"a feature is called {min(taken)!r}, which the table needs for itself. Remedy: rename it."
+        )
     for index, name in enumerate(data.features.names):
-        columns[name] = pa.array(np.ascontiguousarray(data.features.values[:, index]))
+        values = np.ascontiguousarray(data.features.values[:, index])
+        columns[name] = _categories(values, data.features.categories.get(name))
     return pa.table(columns)
+
+
+def _categories(values: npt.NDArray[np.floating], texts: Sequence[str] | None) -> pa.Array:
+    """A feature as numbers, or a categorical one as its categories."""
+    if texts is None:
+        return pa.array(values)
+    missing = np.isnan(values)
+    codes = pa.array(np.where(missing, 0, values).astype(np.int32), mask=missing)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(list(texts), pa.string()))
 
 
 def labels_table(data: LabelledData) -> pa.Table:

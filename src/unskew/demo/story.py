@@ -3,7 +3,8 @@
 On generated data the truth is known twice over: the grades say how good a ranking is, and the click
 model says how much each position was examined. Three rankers of the same kind are trained on the
 same queries: on the raw clicks, on the clicks with Pairwise Debiasing, and on the grades, which real
-logs do not have. They are compared on queries none of them has seen.
+logs do not have. Beside them stands `unskew.fit`, which chooses method and settings from the clicks.
+They are compared on queries none of them has seen.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unskew.array_types import FloatArray
+from unskew.choose.ranker import AutoRanker
 from unskew.datasets import make_search_dataset
 from unskew.datasets.tables import features_table
 from unskew.evaluation.evaluation import DEFAULT_METRICS, Evaluation, average_rank, evaluate
@@ -23,6 +25,7 @@ from unskew.log.labelled import LabelledData
 from unskew.log.read import read_log
 from unskew.position_bias import PositionBias
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
+from unskew.rankers.tree_ranker import TreeRanker
 from unskew.simulate import (
     LoggingPolicy,
     click_model,
@@ -32,6 +35,7 @@ from unskew.simulate import (
 )
 
 CLICKS, DEBIASED, LABELS = "raw clicks", "Pairwise Debiasing", "labels"
+CHOSEN = "unskew.fit"
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class Setting:
     theta: float = 1.0
     p: float = 0.0
     n_estimators: int = 200
+    num_leaves: int = 31
+    trials: int = 40
     learning_rate: float = 0.07
 
 
@@ -139,10 +145,11 @@ def _train(
     setting: Setting,
     seed: int,
     say: Callable[[str], None],
-) -> dict[str, UnbiasedLambdaMART]:
+) -> dict[str, TreeRanker]:
     def ranker(**options: object) -> UnbiasedLambdaMART:
         return UnbiasedLambdaMART(
             n_estimators=setting.n_estimators,
+            num_leaves=setting.num_leaves,
             learning_rate=setting.learning_rate,
             random_state=seed,
             n_jobs=1,  # a second thread gains little here, and loses much on a busy machine
@@ -153,13 +160,15 @@ def _train(
     raw = ranker(debias=None).fit(clicks)
     say("training on the same clicks with Pairwise Debiasing")
     debiased = ranker(debias="pairwise", p=setting.p).fit(clicks)
+    say("choosing method and settings from the same clicks")
+    chosen = AutoRanker(random_state=seed, n_jobs=1, trials=setting.trials, verbose=0).fit(clicks)
     say("training on the labels that a real log does not have")
     labels = ranker().fit_labels(train)
-    return {CLICKS: raw, DEBIASED: debiased, LABELS: labels}
+    return {CLICKS: raw, DEBIASED: debiased, CHOSEN: chosen, LABELS: labels}
 
 
 def _average_ranks(
-    rankers: Mapping[str, UnbiasedLambdaMART],
+    rankers: Mapping[str, TreeRanker],
     train: LabelledData,
     policy: LoggingPolicy,
 ) -> dict[str, FloatArray]:

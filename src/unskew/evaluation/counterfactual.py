@@ -289,6 +289,19 @@ def evaluate_clicks(
     level
         The level of the intervals.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> bias = unskew.bias.RelativeCTR().fit(data)
+    >>> score = [float(len(str(doc))) for doc in data.documents.doc]
+    >>> found = unskew.evaluate_clicks(data, score, bias, metrics=["click@1"])
+    >>> list(found)
+    ['click@1']
+
     """
     asked = [parse_metric(name, FROM_CLICKS) for name in metrics]
     check_level(level, by)

@@ -37,6 +37,14 @@ class Evaluation:
         For each metric one value per query; NaN for a query that is left out of the mean because it
         has no relevant document.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> score, relevance, query = [3, 2, 1, 1, 2], [0, 1, 0, 1, 0], ["a", "a", "a", "b", "b"]
+    >>> found = unskew.evaluate(score, relevance, query, metrics=["mrr"])
+    >>> found.per_query["mrr"].tolist(), found.mean["mrr"]
+    ([0.5, 0.5], 0.5)
+
     """
 
     queries: npt.NDArray[Any]
@@ -216,6 +224,13 @@ def average_rank(score: npt.ArrayLike, position: npt.ArrayLike, query: npt.Array
 
     Entry ``k - 1`` is the mean rank by ``score`` of the rows with ``position`` k; NaN where no row
     stood there. Tied rows share the mean of their ranks.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> unskew.average_rank([0.1, 0.9, 0.5], [1, 2, 3], ["a", "a", "a"]).tolist()
+    [3.0, 1.0, 2.0]
+
     """
     _, rows, offsets = _groups(query)
     scores = _column("score", score, len(rows))[rows]

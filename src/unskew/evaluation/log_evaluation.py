@@ -233,6 +233,19 @@ def evaluate_log(
         What intervals are about: ``"query"``, other queries like these, or ``"session"``, other
         sessions of the same queries. NDCG has intervals over queries in either case.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> bias = unskew.bias.RelativeCTR().fit(data)
+    >>> scores = {"mine": [float(len(str(doc))) for doc in data.documents.doc]}
+    >>> found = unskew.evaluate_log(data, scores, bias, metrics=["click@1"], estimators=["ips"])
+    >>> found.by
+    'query'
+
     """
     check_level(level, by)
     if isinstance(metrics, str) or not metrics:

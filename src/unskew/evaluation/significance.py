@@ -154,6 +154,20 @@ def compare(
     """Compare rankers that were evaluated on the same queries, with Holm's correction.
 
     Every ranker is compared with ``baseline``, or every pair of them when it is None.
+
+    Examples
+    --------
+    >>> import numpy as np, unskew
+    >>> rng = np.random.default_rng(0)
+    >>> query, relevance = np.repeat(np.arange(100), 5), rng.integers(0, 3, 500)
+    >>> found = {
+    ...     name: unskew.evaluate(relevance + noise * rng.normal(size=500), relevance, query)
+    ...     for name, noise in {"old": 3.0, "new": 1.0}.items()
+    ... }
+    >>> (comparison,) = unskew.compare(found, metric="ndcg@10", baseline="old")
+    >>> bool(comparison.p_value < 0.01)
+    True
+
     """
     if test not in TESTS:
         raise UsageError(f"test must be one of {tuple(TESTS)}, got {test!r}")

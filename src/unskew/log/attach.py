@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,9 +36,16 @@ class Attached(NamedTuple):
 
 
 def attach_features(
-    data: Impressions, source: Any, columns: Columns, options: LogOptions
+    data: Impressions,
+    source: Any,
+    columns: Columns,
+    options: LogOptions,
+    log_columns: Collection[str] = (),
 ) -> Attached:
-    """Give every document its row of the features table; report what does not fit."""
+    """Give every document its row of the features table; report what does not fit.
+
+    A column to ignore must be one of the table or of the log.
+    """
     with connect(memory_limit=options.memory_limit, threads=options.threads) as connection:
         table = open_table(
             source,
@@ -51,7 +59,7 @@ def attach_features(
             taken=[columns.query, columns.doc],
             names=options.feature_names,
             categorical=options.categorical,
-            ignore=[name for name in options.ignore if name in table.columns],
+            ignore=[n for n in options.ignore if n in table.columns or n not in log_columns],
         )
         join = _Join(data, table, chosen)
         join.run(columns, progress=options.progress)

@@ -29,6 +29,15 @@ class Features:
         False for the columns of an array, which have a place and no name: they are called f0, f1 and
         so on, and a model takes them by their place.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unskew import Features
+    >>> values = np.array([[3.0, 0.0], [4.0, 1.0]])
+    >>> features = Features(values, ("price", "colour"), {"colour": ("black", "green")})
+    >>> len(features), features.n_features, features.categorical
+    (2, 2, (1,))
+
     """
 
     values: npt.NDArray[np.floating]

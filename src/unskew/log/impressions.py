@@ -121,6 +121,20 @@ class Impressions:
     `unskew.read_log` and `Impressions.from_arrays` make one; every ranker and every bias estimator
     takes one. Its order is canonical: the same sessions in any order give equal Impressions. ``gains``
     say what each grade from 1 on is worth; None is ``2 ** grade - 1``.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> log = {
+    ...     "session": [1, 1, 2, 2], "query": ["tea"] * 4, "doc": ["green", "black"] * 2,
+    ...     "position": [1, 2, 1, 2], "click": [1, 0, 0, 1], "price": [3.0, 4.0, 3.0, 4.0],
+    ... }
+    >>> data = unskew.read_log(log)
+    >>> data
+    Impressions(2 sessions, 1 queries, 2 documents, 1 pages, 2 patterns, 2 clicks, 1 features)
+    >>> [session.clicked for session in data.sessions()]
+    [(1,), (2,)]
+
     """
 
     queries: npt.NDArray[Any]

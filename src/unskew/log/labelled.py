@@ -29,6 +29,14 @@ class LabelledData:
     doc
         The document of each row, as integers or strings.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> table = {"query": ["tea", "tea"], "relevance": [2, 0], "price": [3.0, 4.0]}
+    >>> labels = unskew.read_labels(table)
+    >>> labels.n_queries, labels.relevance.tolist(), labels.features.names
+    (1, [2.0, 0.0], ('price',))
+
     """
 
     features: Features

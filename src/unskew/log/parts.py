@@ -93,6 +93,20 @@ class Parts(Sequence[Impressions]):
     """Impressions in parts on disk, read part by part or whole.
 
     ``parts[k]`` loads part k, ``parts[2:5]`` are some of them, ``parts.whole()`` is one Impressions.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> log = {
+    ...     "session": [1, 1, 2, 2], "query": ["tea"] * 4, "doc": ["green", "black"] * 2,
+    ...     "position": [1, 2, 1, 2], "click": [1, 0, 0, 1], "price": [3.0, 4.0, 3.0, 4.0],
+    ... }
+    >>> log["query"] = ["tea", "tea", "milk", "milk"]
+    >>> unskew.read_log(log).save("parts", parts=2)
+    >>> parts = unskew.Parts.open("parts")
+    >>> len(parts.entries), parts.feature_names
+    (2, ('price',))
+
     """
 
     path: Path

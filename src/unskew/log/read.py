@@ -165,6 +165,22 @@ def read_log(
         If anything is wrong with the log: the message names the file, the column, the first offending
         row, what was required and what to do.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> log = {
+    ...     "session": [1, 1, 2, 2], "query": ["tea"] * 4, "doc": ["green", "black"] * 2,
+    ...     "position": [1, 2, 1, 2], "click": [1, 0, 0, 1], "price": [3.0, 4.0, 3.0, 4.0],
+    ... }
+    >>> data = unskew.read_log(log)
+    >>> data.n_sessions, data.n_clicks, data.features.names
+    (2, 2, ('price',))
+    >>> clicks = {"session": [1, 2], "doc": ["green", "black"], "event": ["click", "cart"]}
+    >>> shown = {name: values for name, values in log.items() if name != "click"}
+    >>> data = unskew.read_log(shown, events=clicks, grades={"click": 1, "cart": 2}, gains=[1, 10])
+    >>> [session.grade for session in data.sessions()]
+    [(1,), (2,)]
+
     """
     columns = Columns(session, query, doc, position, click, weight, context, time)
     options = LogOptions(
@@ -212,7 +228,9 @@ def read_with_problems(source: TableLike, options: LogOptions) -> LogReading:
     if impressions is not None:
         bad = np.isinf(impressions.features.values).any(axis=1)
         if options.features is not None and options.feature_columns is None:
-            attached = attach_features(impressions, options.features, columns, options)
+            attached = attach_features(
+                impressions, options.features, columns, options, log_columns=table.columns
+            )
             impressions, index, bad = attached.impressions, attached.numbering, attached.bad
             problems += attached.problems
         if impressions.n_clicks:
@@ -311,6 +329,15 @@ def read_labels(
     A table needs the columns ``query`` and ``relevance``, and may have ``doc``; every remaining
     column is a feature unless ``features`` names them. ``n_features`` is for LETOR text whose last
     features happen to be absent in this file.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> table = {"query": [1, 1, 2], "relevance": [2, 0, 1], "bm25": [3.5, 0.5, 2.0]}
+    >>> labels = unskew.read_labels(table)
+    >>> labels.n_queries, len(labels)
+    (2, 3)
+
     """
     if isinstance(source, str | os.PathLike) and is_letor(source):
         return read_letor(source, n_features=n_features)

@@ -31,6 +31,23 @@ class ABReading:
     same changes for each day, segment or query, ``path`` those of all sessions up to the end of each
     day in a sequential reading. ``unit`` is ``user`` or ``session``; ``sessions`` are those of control
     and treatment.
+
+    Examples
+    --------
+    >>> import numpy as np, unskew
+    >>> rng = np.random.default_rng(0)
+    >>> n = 5000
+    >>> arms = [
+    ...     {
+    ...         "session": np.arange(n), "query": ["tea"] * n,
+    ...         "position": np.ones(n, dtype=int), "click": rng.random(n) < rate,
+    ...     }
+    ...     for rate in (0.30, 0.36)
+    ... ]
+    >>> found = unskew.online.read_ab(*arms)
+    >>> found.sessions, found.measures["click@1"].verdict
+    ((5000, 5000), 'better')
+
     """
 
     measures: Mapping[str, Change]
@@ -136,6 +153,22 @@ def read_ab(
         0 if the first place is written as position 0.
     table
         The table within DuckDB database files.
+
+    Examples
+    --------
+    >>> import numpy as np, unskew
+    >>> rng = np.random.default_rng(0)
+    >>> n = 5000
+    >>> arms = [
+    ...     {
+    ...         "session": np.arange(n), "query": ["tea"] * n,
+    ...         "position": np.ones(n, dtype=int), "click": rng.random(n) < rate,
+    ...     }
+    ...     for rate in (0.30, 0.36)
+    ... ]
+    >>> change = unskew.online.read_ab(*arms).measures["click@1"]
+    >>> bool(change.relative > 0.1), bool(change.p < 0.001)
+    (True, True)
 
     """
     rule = _rule(level, sequential, expected)

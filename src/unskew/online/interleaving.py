@@ -27,6 +27,15 @@ class Mixed:
 
     ``team`` is ``"A"``, ``"B"``, or None for a document that both rankers put there alike. ``credit`` is
     what a click on the document says: 1 for A, -1 for B, or something between.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unskew.online import Mixed, team_draft
+    >>> mixed = team_draft(["x", "y"], ["y", "z"], np.random.default_rng(0), length=2)
+    >>> isinstance(mixed, Mixed), len(mixed.doc), len(mixed.team)
+    (True, 2, 2)
+
     """
 
     doc: tuple[Any, ...]
@@ -86,6 +95,15 @@ def competitive_pairs(
     picks stand side by side, a coin deciding which is above: a competitive pair. A pick whose partner
     does not fit on the page, or whose opponent has no document left, belongs to nobody either. Airbnb
     (Zhang et al. 2025, arXiv 2508.00751) and GrowthBook give credit this way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unskew.online import competitive_pairs
+    >>> mixed = competitive_pairs(["x", "y", "z"], ["y", "x", "z"], np.random.default_rng(0))
+    >>> sorted(mixed.doc)
+    ['x', 'y', 'z']
+
     """
     lists = _checked(a, b)
     size = _length(lists, length)
@@ -130,6 +148,15 @@ def probabilistic(
         credit = (P_A(d) - P_B(d)) / (P_A(d) + P_B(d))
 
     which has less variance than the coin that was thrown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unskew.online import probabilistic
+    >>> mixed = probabilistic(["x", "y", "z"], ["y", "x", "z"], np.random.default_rng(0), length=2)
+    >>> len(mixed.doc), len(mixed.credit)
+    (2, 2)
+
     """
     if not 0 < softness < float("inf"):
         raise UsageError(f"softness must be above 0, got {softness}")

@@ -42,6 +42,14 @@ class Plan:
     """A test: ``sessions`` of both arms together find a change of ``relative`` with this ``power``.
 
     ``days`` is None where the sessions of a day are not known.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> plan = unskew.online.plan_ab(0.35, relative=0.02, sessions_a_day=20_000)
+    >>> plan.days, round(plan.power, 1)
+    (8, 0.8)
+
     """
 
     baseline: float
@@ -136,6 +144,12 @@ def plan_ab(
     sequential, expected
         Plan for a reading that is looked at any time; ``expected`` is then the relative change its
         intervals are tightest for, by default ``relative`` itself.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> unskew.online.plan_ab(0.35, relative=0.02, sessions_a_day=20_000).days
+    8
 
     """
     if not isinstance(baseline, Baseline):

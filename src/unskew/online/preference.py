@@ -66,6 +66,15 @@ class InterleavingReading:
     ``impressions`` counts each list shown once, ``users`` each user once. ``per_impression`` is A's
     lead in credited clicks a list, ``per_pair`` its lead for each pair of documents of A and B shown.
     ``winner`` is decided by ``users`` where users are known and by ``impressions`` otherwise.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> log = {"session": [1, 1, 2, 2, 3, 3], "team": ["A", "B"] * 3, "click": [0, 1, 0, 1, 1, 0]}
+    >>> found = unskew.online.read_interleaving(log)
+    >>> found.impressions.wins_a, found.impressions.wins_b
+    (1, 2)
+
     """
 
     impressions: Preference
@@ -158,6 +167,14 @@ def read_interleaving(
         The confidence level.
     table
         The table within a DuckDB database file.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> log = {"session": [1, 1, 2, 2, 3, 3], "team": ["A", "B"] * 3, "click": [0, 1, 0, 1, 1, 0]}
+    >>> found = unskew.online.read_interleaving(log)
+    >>> found.impressions.wins_a, found.impressions.wins_b
+    (1, 2)
 
     """
     if not 0 < level < 1:

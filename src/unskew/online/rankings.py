@@ -64,6 +64,15 @@ def mix_rankings(
         ``query``, ``position``, ``doc``, ``team`` (A, B, or null for a document of both) and
         ``credit``, what a click on it says: 1 for A, -1 for B, between them with probabilities.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> a = {"query": ["tea"] * 2, "doc": ["green", "black"], "rank": [1, 2]}
+    >>> b = {"query": ["tea"] * 2, "doc": ["black", "green"], "rank": [1, 2]}
+    >>> mixed = unskew.online.mix_rankings(a, b, seed=1)
+    >>> mixed.num_rows, sorted(mixed["doc"].to_pylist())
+    (2, ['black', 'green'])
+
     """
     if method not in METHODS:
         raise UsageError(f"method must be one of {', '.join(METHODS)}, got {method!r}")

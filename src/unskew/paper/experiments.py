@@ -12,7 +12,8 @@ from unskew.paper.profiles import LEARNED, Profile
 from unskew.paper.runs import DEFAULT_CLICKS, DEFAULT_SEVERITY, TUNED, Clicks, Run, Study
 
 # The treatments of clicks, those of the paper's table first and in its order. Beyond the paper: one
-# side of Pairwise Debiasing, the true propensities, and Pairwise Debiasing with the other rankers.
+# side of Pairwise Debiasing, the true propensities, Pairwise Debiasing with the other rankers, and
+# the ranker that chooses everything from clicks.
 COMPARED: Mapping[str, tuple[str, ...]] = {
     "lambdamart": (
         "labels", "pairwise", "regression-em", "randomization", "clicks", "clicked", "oracle",
@@ -21,6 +22,7 @@ COMPARED: Mapping[str, tuple[str, ...]] = {
         "labels", "dual-learning", "regression-em", "randomization", "clicks", "pairwise",
     ),
     "ranksvm": ("labels", "regression-em", "randomization", "clicks", "pairwise"),
+    "auto": ("click-model",),
 }  # fmt: skip
 
 # The ranker and method that all others are compared with.
@@ -62,7 +64,9 @@ def _table(profile: Profile, coordinates: Coordinates) -> list[Run]:
     for at, (ranker, methods) in product(coordinates, COMPARED.items()):
         for method in methods:
             run = _run(at, method, ranker=ranker)
-            runs += [run, replace(run, protocol=TUNED, p=None)]
+            # A ranker that chooses has no settings of the paper's.
+            runs += [] if ranker == "auto" else [run]
+            runs.append(replace(run, protocol=TUNED, p=None))
     return runs
 
 

@@ -10,6 +10,7 @@ RANKER_NAMES: Mapping[str, str] = {
     "lambdamart": "LambdaMART",
     "dnn": "DNN",
     "ranksvm": "RankSVM",
+    "auto": "unskew.fit",
     "xgboost": "XGBoost",
     "lightgbm": "LightGBM",
 }

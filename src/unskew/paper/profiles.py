@@ -112,6 +112,8 @@ def paper_settings(ranker: str, profile: Profile) -> dict[str, Any]:
 
 def candidates(ranker: str, method: str, profile: Profile) -> list[dict[str, Any]]:
     """The settings among which validation data chooses, the paper's first."""
+    if ranker == "auto":
+        return [{}]  # it chooses by itself
     grid = dict(_CHOICES.get(ranker, {"n_epochs": (profile.epochs, max(1, profile.epochs // 3))}))
     if method in LEARNED:
         grid["p"] = _CHOICES_OF_P[ranker]

@@ -190,9 +190,20 @@ class Ranker(BaseEstimator, ABC):
         is as in `fit`.
         """
         self._check()
-        labels, validation = self._without_held_out(self._labels(X, relevance, query), validation)
-        data = label_impressions(labels)
+        labels = self._labels(X, relevance, query)
+        return self._learn_labels(labels, validation, callbacks, init_model)
+
+    def _learn_labels(
+        self,
+        labels: LabelledData,
+        validation: LabelledData | Impressions | None,
+        callbacks: Sequence[Callback],
+        init_model: Ranker | str | os.PathLike[str] | None,
+    ) -> Self:
+        """Learn from labels as from a log of pages on which better labels were clicked."""
+        labels, validation = self._without_held_out(labels, validation)
         # The order of labelled rows means nothing: they share one position without bias.
+        data = label_impressions(labels)
         return self._learn(data, None, 1, validation, callbacks, init_model)
 
     @property

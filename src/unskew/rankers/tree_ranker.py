@@ -37,10 +37,42 @@ class TreeRanker(Ranker):
     Its ``__init__`` takes any further parameter of the booster and keeps it in `_booster_params`.
     """
 
+    n_estimators: int | None
+    learning_rate: float
+    num_leaves: int | None
+    feature_fraction: float
+    bagging_fraction: float
+    min_data_in_leaf: int | None
+    min_sum_hessian_in_leaf: float
     booster: str
     trees_: Trees
     sizes_: TreeSizes
     _booster_params: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int | None,
+        learning_rate: float,
+        num_leaves: int | None,
+        feature_fraction: float,
+        bagging_fraction: float,
+        min_data_in_leaf: int | None,
+        min_sum_hessian_in_leaf: float,
+        booster: str,
+        booster_params: dict[str, Any],
+        **common: Any,
+    ) -> None:
+        super().__init__(**common)
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.feature_fraction = feature_fraction
+        self.bagging_fraction = bagging_fraction
+        self.min_data_in_leaf = min_data_in_leaf
+        self.min_sum_hessian_in_leaf = min_sum_hessian_in_leaf
+        self.booster = booster
+        self._booster_params = booster_params
 
     # Parameters ---------------------------------------------------------------------------------
 

@@ -39,6 +39,18 @@ class Report:
     html
         The page, one file that opens without a network.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.UnbiasedLambdaMART(n_estimators=5, random_state=0, verbose=0).fit(data)
+    >>> found = unskew.report({"mine": ranker}, data, methods=["relative-ctr"], n_resamples=2)
+    >>> isinstance(found, unskew.Report), found.html.startswith("<!DOCTYPE html>")
+    (True, True)
+
     """
 
     answer: Answer
@@ -117,6 +129,18 @@ def report(
         For what is drawn at random.
     progress
         Whether to show bars.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.UnbiasedLambdaMART(n_estimators=5, random_state=0, verbose=0).fit(data)
+    >>> found = unskew.report({"mine": ranker}, data, methods=["relative-ctr"], n_resamples=2)
+    >>> found.html.startswith("<!DOCTYPE html>")
+    True
 
     """
     named = named_models(models)

@@ -46,6 +46,14 @@ class LoggingPolicy:
         What is shuffled then: all ``"candidates"`` of the query before the cut, or only the
         ``"page"`` that would have been shown.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels, length=5)
+    >>> isinstance(policy, unskew.simulate.LoggingPolicy), policy.length
+    (True, 5)
+
     """
 
     offsets: npt.NDArray[np.int64]
@@ -96,7 +104,18 @@ def score_policy(
     length: int | None = 10,
     seed: int | np.random.Generator = 0,
 ) -> LoggingPolicy:
-    """Rank by given scores, one per row of ``data``; equal scores in random, fixed order."""
+    """Rank by given scores, one per row of ``data``; equal scores in random, fixed order.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> policy = unskew.simulate.score_policy(labels, labels.relevance, length=5)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=100, seed=0)
+    >>> unskew.read_log(log).max_position
+    5
+
+    """
     column = np.asarray(score, dtype=np.float64)
     if column.shape != (len(data),):
         raise DataError(f"score must have one value per row: {len(data):,}, got {column.shape}")
@@ -117,6 +136,18 @@ def model_policy(
 
     A ranker of Unskew, which knows its features by name, is given the names and categories; any
     other model is given the matrix, its columns in the order of the data.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.UnbiasedLambdaMART(n_estimators=5, random_state=0, verbose=0).fit(data)
+    >>> unskew.simulate.model_policy(labels, ranker).length
+    10
+
     """
     named = hasattr(model, "feature_names_")
     X = data.features if named else data.features.values
@@ -124,7 +155,18 @@ def model_policy(
 
 
 def random_policy(data: LabelledData, *, length: int | None = 10, seed: int = 0) -> LoggingPolicy:
-    """Shuffle every session's list anew."""
+    """Shuffle every session's list anew.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=300, seed=0)
+    >>> unskew.read_log(log).n_pages > 200
+    True
+
+    """
     base = score_policy(data, np.zeros(len(data)), length=length, seed=seed)
     return replace(base, epsilon=1.0)
 
@@ -135,12 +177,35 @@ def epsilon_policy(
     *,
     shuffle: Literal["candidates", "page"] = "candidates",
 ) -> LoggingPolicy:
-    """Follow ``policy``, but shuffle the list in a share ``epsilon`` of the sessions."""
+    """Follow ``policy``, but shuffle the list in a share ``epsilon`` of the sessions.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> fixed = unskew.simulate.score_policy(labels, labels.relevance)
+    >>> unskew.simulate.epsilon_policy(fixed, 0.1).epsilon
+    0.1
+
+    """
     return replace(policy, epsilon=epsilon, shuffle=shuffle)
 
 
 def changing_policy(policies: Sequence[LoggingPolicy]) -> LoggingPolicy:
-    """Follow the given policies one after the other, each for an equal share of the sessions."""
+    """Follow the given policies one after the other, each for an equal share of the sessions.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> old = unskew.simulate.score_policy(labels, labels.relevance, seed=0)
+    >>> new = unskew.simulate.score_policy(labels, -labels.relevance, seed=0)
+    >>> policy = unskew.simulate.changing_policy([old, new])
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=200, seed=0)
+    >>> unskew.read_log(log).n_sessions
+    200
+
+    """
     if not policies:
         raise UsageError("a changing policy needs one policy or more")
     first = policies[0]
@@ -166,6 +231,16 @@ def drifting_policy(
     """Rank by scores that are disturbed anew in each phase, so that documents move.
 
     The disturbance is normal, ``noise`` standard deviations of the scores strong.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> policy = unskew.simulate.drifting_policy(labels, labels.relevance, phases=3, noise=1.0)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=500, seed=0)
+    >>> unskew.read_log(log).n_pages > 30
+    True
+
     """
     if phases < 1 or noise < 0:
         raise UsageError(f"phases must be 1 or more and noise 0 or more, got {phases}, {noise}")
@@ -192,6 +267,15 @@ def rank_svm_policy(
 
     The queries are drawn from ``train`` (``data`` itself by default) among those with documents of
     different grades; at least one is taken.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> policy = unskew.simulate.rank_svm_policy(labels, share=0.2, seed=0)
+    >>> policy.length
+    10
+
     """
     if not 0.0 < share <= 1.0:
         raise UsageError(f"share must lie in (0, 1], got {share}")

@@ -20,7 +20,17 @@ SHUFFLES = 32
 
 @dataclass(frozen=True, eq=False)
 class Propensities:
-    """P(examined) by position: over all sessions, and for each context of a contextual model."""
+    """P(examined) by position: over all sessions, and for each context of a contextual model.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=100, seed=0)
+    >>> unskew.simulate.true_propensities(log).mean[:3].round(2).tolist()
+    [0.68, 0.61, 0.48]
+
+    """
 
     mean: FloatArray
     by_context: Mapping[str, FloatArray] = field(default_factory=dict)

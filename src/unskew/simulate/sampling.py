@@ -149,7 +149,17 @@ def sample_batches(
     traffic: npt.ArrayLike | None = None,
     chunk: int = CHUNK,
 ) -> Iterator[pa.RecordBatch]:
-    """Sample a click log batch by batch; see `sample`. ``chunk`` sessions are drawn at a time."""
+    """Sample a click log batch by batch; see `sample`. ``chunk`` sessions are drawn at a time.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> batches = unskew.simulate.sample_batches(labels, sessions=100, seed=0)
+    >>> sum(batch.num_rows for batch in batches) >= 100
+    True
+
+    """
     if chunk < 1:
         raise UsageError(f"chunk must be 1 or more, got {chunk}")
     simulation = _prepare(data, model, policy, sessions, seed, traffic)
@@ -187,6 +197,14 @@ def sample(
     chunk
         How many sessions are drawn at a time.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, model="cascade", sessions=100, seed=0)
+    >>> log.column_names
+    ['session', 'query', 'doc', 'position', 'click']
+
     """
     batches = sample_batches(
         data, model=model, policy=policy, sessions=sessions, seed=seed, traffic=traffic, chunk=chunk
@@ -209,6 +227,15 @@ def sample_to_parquet(
     """Sample a click log into a Parquet file in bounded memory; see `sample`.
 
     The file appears under its name only when it is complete.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> path = unskew.simulate.sample_to_parquet("clicks.parquet", labels, sessions=100, seed=0)
+    >>> unskew.read_log(path).n_sessions
+    100
+
     """
     import pyarrow.parquet as pq
 
@@ -230,7 +257,17 @@ def sample_to_parquet(
 
 
 def true_propensities(log: pa.Table | str | os.PathLike[str]) -> Propensities:
-    """The true examination by position of a simulated log, from a table or a Parquet file."""
+    """The true examination by position of a simulated log, from a table or a Parquet file.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=30, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, model="pbm", sessions=100, seed=0)
+    >>> unskew.simulate.true_propensities(log).relative[:2].round(2).tolist()
+    [1.0, 0.9]
+
+    """
     import pyarrow.parquet as pq
 
     schema = log.schema if isinstance(log, pa.Table) else pq.read_schema(log)

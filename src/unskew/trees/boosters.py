@@ -141,9 +141,7 @@ def refuse_unknown(names: Iterable[str], title: str) -> None:
     """An error that names the parameters, if there are any, that neither side knows."""
     unknown = sorted(names)
     if unknown:
-        raise UsageError(
-            f"{', '.join(unknown)}: neither a parameter of UnbiasedLambdaMART nor of {title}"
-        )
+        raise UsageError(f"{', '.join(unknown)}: neither a parameter of this ranker nor of {title}")
 
 
 def allowed_names(

@@ -229,8 +229,9 @@ def test_a_position_without_clicks_is_marked() -> None:
     click = random_clicks(2_000, 4)
     click[:, 3] = 0
     bias = fit_click_model(moving_pages(click), "pbm").position_bias()
-    assert bias.clipped_positions == (4,)
+    assert bias.clipped_positions == bias.never_clicked_positions == (4,)
     assert bias.t_plus[3] == 0.001
+    assert np.isnan(bias.drawn_curves()["t_plus"][3])
 
 
 def test_no_click_at_the_top_has_no_curve() -> None:

@@ -105,7 +105,7 @@ def test_states_that_nothing_links_keep_their_start() -> None:
 
 
 def test_the_states_of_a_position_are_tied() -> None:
-    """A state of which nothing is known has the mean of its position; a curve of powers costs nothing."""
+    """A state that nothing tells of has the mean of its position; a power curve costs nothing."""
     prior = PlacePrior(np.array([0, 1, 1, 2]), np.array([50.0, 30.0, 0.0, 10.0]))
     logs = np.array([0.0, -np.log(2), -np.log(2) + 0.5, -np.log(3)])
     assert logs @ prior.penalty(0.0) @ logs == pytest.approx(TIE * 0.25)

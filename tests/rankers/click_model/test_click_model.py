@@ -438,7 +438,7 @@ def test_no_possible_split_is_said(log):
         ({"em_steps": 0}, "em_steps must be a whole number, 1 or higher"),
         ({"validation_fraction": 1.0}, "validation_fraction must be a share above 0 and below 1"),
         ({"debias": "pairwise"}, "debias='pairwise' goes with lambdamart, ranksvm, dnn, not with"),
-        ({"num_leafs": 3}, "num_leafs: neither a parameter"),
+        ({"num_leafs": 3}, "num_leafs: neither a parameter of this ranker nor of LightGBM"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(log, settings, message):

@@ -411,7 +411,7 @@ def test_booster_parameters_pass_through(log):
     assert shallow.trees_.raw.trees_to_dataframe()["node_depth"].max() == 2
     assert shallow.get_params()["max_depth"] == 1
     assert clone(shallow).get_params() == shallow.get_params()
-    with pytest.raises(UsageError, match=r"num_leafs: neither a parameter of UnbiasedLambdaMART"):
+    with pytest.raises(UsageError, match=r"num_leafs: neither a parameter of this ranker"):
         UnbiasedLambdaMART(**QUICK, num_leafs=4).fit(log)
 
 

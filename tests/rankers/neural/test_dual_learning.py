@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from logs import impressions_of, random_log, random_sessions
-from unskew.errors import UsageError
+from shown import labelled, simulated
+from unskew.bias.cells import Cells
+from unskew.errors import DataError, UsageError
 from unskew.pairs.reference import ClickedPage
 from unskew.position_bias import PositionBias
-from unskew.rankers.neural.dual_learning import DualLearning
+from unskew.rankers.neural.dual_learning import DualLearning, check_explains
 from unskew.rankers.neural.dual_losses import (
     bias_of_logits,
     inverse_propensity,
@@ -87,11 +89,11 @@ def test_logits_become_a_bias_of_the_clicked_side():
 def test_the_estimator_and_the_ranker_are_one_method():
     """DualLearning's bias is the one that NeuralRanker(debias="dual-learning") ends with."""
     data = random_log(0)
-    bias = DualLearning(**QUICK, random_state=3).fit(data)
+    bias = DualLearning(check=False, **QUICK, random_state=3).fit(data)
     ranker = NeuralRanker(debias="dual-learning", **QUICK, random_state=3, verbose=0).fit(data)
     assert bias.equals(ranker.position_bias_)
     assert isinstance(bias, PositionBias)
-    assert not bias.equals(DualLearning(**QUICK, random_state=4).fit(data))
+    assert not bias.equals(DualLearning(check=False, **QUICK, random_state=4).fit(data))
 
 
 def test_it_recovers_the_bias_where_relevance_does_not_follow_position():
@@ -126,21 +128,33 @@ def test_it_has_the_settings_of_every_estimator():
     """Positions shown too seldom take the bias above, a low bias is clipped, and both are marked."""
     rng = np.random.default_rng(2)
     often = rotated_clicks(rng, np.array([1.0, 0.5, 0.2]), n_queries=10, sessions_per_page=20)
-    plain = DualLearning(**QUICK).fit(often)
+    plain = DualLearning(check=False, **QUICK).fit(often)
     assert plain.clipped_positions == plain.borrowed_positions == ()
     lowest = float(plain.t_plus.min())
     with pytest.warns(UserWarning, match="was clipped"):
-        clipped = DualLearning(**QUICK, minimum=lowest + 1e-3).fit(often)
+        clipped = DualLearning(check=False, **QUICK, minimum=lowest + 1e-3).fit(often)
     assert clipped.clipped_positions == (int(plain.t_plus.argmin()) + 1,)
     assert clipped.t_plus.min() == lowest + 1e-3
-    seldom = DualLearning(**QUICK, min_shown=100, n_positions=2).fit(few_deep_pages())
+    seldom = DualLearning(check=False, **QUICK, min_shown=100, n_positions=2).fit(few_deep_pages())
     assert seldom.borrowed_positions == (2,)
     assert seldom.t_plus.tolist() == [1.0, 1.0]
     with pytest.raises(UsageError, match="minimum must lie above 0"):
-        DualLearning(**QUICK, minimum=0.0).fit(often)
+        DualLearning(check=False, **QUICK, minimum=0.0).fit(often)
 
 
 def few_deep_pages():
     """150 pages, of which few have a second result."""
     deep = [ClickedPage((0, 1), (1, 2), (k % 2, 1 - k % 2)) for k in range(50)]
     return impressions_of(deep + [ClickedPage((2,), (1,), (1,))] * 100, np.eye(12))
+
+
+def test_an_examination_that_explains_less_than_the_ctr_is_refused():
+    """The truth with a good score passes; a curve that rises steeply does not, and the error says so."""
+    labels = labelled(n_queries=60)
+    data, truth = simulated(labels, sessions=6_000, score=labels.features.values[:, 0])
+    cells, good = Cells.of(data), data.features.values[:, 0]
+    check_explains(cells, truth, good)
+    with pytest.raises(
+        DataError, match=r"did not settle.*worse than click rates by position alone"
+    ):
+        check_explains(cells, truth[::-1].copy(), good)

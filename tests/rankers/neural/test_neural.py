@@ -181,7 +181,13 @@ def test_saving_and_loading(log, tmp_path, debias):
     assert again.loss_history_ == ranker.loss_history_
     assert again.best_round_ is None
     names = {file.name for file in (tmp_path / "model").iterdir()}
-    assert names == {"unskew.json", "network.safetensors", "model.json", "bias_history.json", "log.json"}
+    assert names == {
+        "unskew.json",
+        "network.safetensors",
+        "model.json",
+        "bias_history.json",
+        "log.json",
+    }
     again.fit(log)
     np.testing.assert_array_equal(again.predict(log), ranker.predict(log))
 

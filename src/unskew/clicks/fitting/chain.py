@@ -52,7 +52,7 @@ from unskew.position_bias import PositionBias
 
 _TINY = 1e-12
 START = 0.5
-# How many clicks' worth a document's own satisfaction is drawn towards the mean before that is estimated.
+# How many clicks the mean satisfaction is worth to that of a document, before it is estimated.
 FIRST_STRENGTH = 5.0
 # How many clicks the mean of all positions is worth to the chance to walk on at one of them.
 POOLING = 10.0

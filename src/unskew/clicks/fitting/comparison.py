@@ -25,6 +25,17 @@ class ClickModelOutcome:
 
     ``fitted`` saw the sessions that were not held out. ``warnings`` are what was said while it was
     fitted.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=3_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> (found,) = unskew.clicks.compare_click_models(data, models=["cascade"])
+    >>> found.name, found.reason is None
+    ('cascade', True)
+
     """
 
     name: str
@@ -89,6 +100,16 @@ def compare_click_models(
         As in `fit_click_model`.
     progress
         Whether a progress bar is shown.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=3_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> found = unskew.clicks.compare_click_models(data, models=["pbm", "cascade"])
+    >>> sorted(outcome.name for outcome in found)
+    ['cascade', 'pbm']
 
     """
     if not 0 < share < 1:

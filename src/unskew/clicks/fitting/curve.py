@@ -18,7 +18,7 @@ def examination_bias(
     """The examination of each position relative to the topmost that was shown often enough.
 
     Positions shown too rarely take the entry above and are marked as borrowed. Examination close to 0
-    is held at a bound and marked as clipped, and so is that of a position without a click, if
+    is held at a bound and marked as clipped. A position without a click is marked as never clicked, if
     ``clicks`` are given.
     """
     measured = impressions >= MIN_SHOWN
@@ -41,10 +41,12 @@ def examination_bias(
         curve[k] = max(value[k] / value[top], MINIMUM)
         if value[k] < MINIMUM * value[top]:
             clipped.append(k + 1)
-    borrowed = (np.flatnonzero(~measured) + 1).tolist()
+    borrowed = np.flatnonzero(~measured) + 1
+    never = [] if clicks is None else (np.flatnonzero(measured & (clicks == 0)) + 1).tolist()
     return PositionBias(
         curve,
         np.ones(len(curve)),
         clipped_positions=tuple(clipped),
-        borrowed_positions=tuple(borrowed),
+        borrowed_positions=tuple(borrowed.tolist()),
+        never_clicked_positions=tuple(never),
     )

@@ -43,6 +43,17 @@ class FittedClickModel:
     table
         One relevance per document, and how the EM went.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> fitted = unskew.clicks.fit_click_model(data, "pbm")
+    >>> fitted.name, len(fitted.position_bias())
+    ('pbm', 10)
+
     """
 
     name: str
@@ -223,6 +234,18 @@ def fit_click_model(
         The most EM steps; fewer when two improve the log-likelihood by less than this share.
     mass
         Replaces how much each pattern of the log counts, for resampling and held-out sessions.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> policy = unskew.simulate.random_policy(labels)
+    >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> fitted = unskew.clicks.fit_click_model(data, "pbm")
+    >>> bias = fitted.position_bias()
+    >>> bool(bias.t_plus[0] > bias.t_plus[5])
+    True
 
     """
     if strength is not None and not strength > 0:

@@ -30,6 +30,17 @@ class ClickMeasures:
 
     ``log_likelihood`` is the mean over results shown; the curves have one entry per position, NaN
     where none was shown.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=40, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=3_000, seed=0)
+    >>> data = unskew.read_log(log)
+    >>> (found,) = unskew.clicks.compare_click_models(data, models=["cascade"])
+    >>> bool(found.measures.perplexity >= 1)
+    True
+
     """
 
     n_results: float

@@ -28,6 +28,7 @@ from scipy.special import expit, logit
 from unskew.array_types import FloatArray
 from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.strength import estimate_strength, informed_trials
+from unskew.log.counts import sums
 
 # The strength before it is estimated, and the cycles after which it is.
 FIRST_STRENGTH, ESTIMATED_AFTER, SCORED_AFTER = 5.0, (4, 10), (3, 6)
@@ -60,10 +61,10 @@ def _query_means(
 
     However many trials a document has, it is one document: it weighs ``strength`` trials at most.
     """
-    weight = strength / np.maximum(trials + strength, _TINY)
-    trials, successes = np.bincount(query, weight * trials), np.bincount(query, weight * successes)
-    overall = successes.sum() / max(trials.sum(), _TINY)
-    mean: FloatArray = (successes + strength * overall) / np.maximum(trials + strength, _TINY)
+    weight, n = strength / np.maximum(trials + strength, _TINY), int(query.max(initial=-1)) + 1
+    of_query, hits = sums(query, weight * trials, n), sums(query, weight * successes, n)
+    overall = hits.sum() / max(of_query.sum(), _TINY)
+    mean: FloatArray = (hits + strength * overall) / np.maximum(of_query + strength, _TINY)
     return np.clip(mean, EDGE, 1.0 - EDGE)
 
 

@@ -63,6 +63,9 @@ class ClickModelRanker(TreeRanker):
     then re-estimates the click model by EM with these relevances. A part of the queries is held out,
     and the round is kept after which their clicks are most likely.
 
+    Labels, in `fit_labels`, stand for a relevance of ``(2 ** y - 1) / (2 ** highest - 1)``, and the
+    trees minimise the cross-entropy with it; `debias` and `click_model` do not matter then.
+
     Parameters
     ----------
     click_model
@@ -114,6 +117,19 @@ class ClickModelRanker(TreeRanker):
     trees_, feature_importances_, num_leaves_
         As for `UnbiasedLambdaMART`.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.ClickModelRanker(n_estimators=20, random_state=0, verbose=0).fit(data)
+    >>> ranker.predict(labels).shape == (len(labels),)
+    True
+    >>> bool(ranker.t_plus_[0] > ranker.t_plus_[9])
+    True
+
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -127,6 +143,7 @@ class ClickModelRanker(TreeRanker):
         ),
     }
 
+    min_data_in_leaf: int
     click_model_: LearnedClickModel | None
     offset_: float
     prior_strength_: float | None
@@ -158,19 +175,14 @@ class ClickModelRanker(TreeRanker):
         super().__init__(
             debias=debias, p=p, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
             early_stopping_rounds=early_stopping_rounds, random_state=random_state, verbose=verbose,
+            n_estimators=n_estimators, learning_rate=learning_rate, num_leaves=num_leaves,
+            feature_fraction=feature_fraction, bagging_fraction=bagging_fraction,
+            min_data_in_leaf=min_data_in_leaf, min_sum_hessian_in_leaf=min_sum_hessian_in_leaf,
+            booster=booster, booster_params=booster_params,
         )  # fmt: skip
         self.click_model = click_model
         self.em_steps = em_steps
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.feature_fraction = feature_fraction
-        self.bagging_fraction = bagging_fraction
-        self.min_data_in_leaf = min_data_in_leaf
-        self.min_sum_hessian_in_leaf = min_sum_hessian_in_leaf
-        self.booster = booster
         self.validation_fraction = validation_fraction
-        self._booster_params = booster_params
 
     @property
     def _holds_out(self) -> bool:
@@ -283,33 +295,15 @@ class ClickModelRanker(TreeRanker):
         training.watch = LikelihoodValidation(held_out, training.offset)
         return training.watch
 
-    def fit_labels(
-        self,
-        X: Any,
-        relevance: Any = None,
-        *,
-        query: Any = None,
-        validation: LabelledData | Impressions | None = None,
-        callbacks: Sequence[Callback] = (),
-        init_model: Ranker | str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Learn from relevance labels: `debias` and `click_model` do not matter.
-
-        A grade y stands for a relevance of ``(2 ** y - 1) / (2 ** highest - 1)``, and the trees
-        minimise the cross-entropy with it. X is `LabelledData` alone, or features with ``relevance``
-        and ``query`` beside them; the rest is as in `fit`.
-        """
-        self._check()
-        labels = self._labels(X, relevance, query)
-        return self._learn_labels(labels, validation, callbacks, self._earlier(init_model))
-
     def _learn_labels(
         self,
         labels: LabelledData,
         validation: LabelledData | Impressions | None,
         callbacks: Sequence[Callback],
-        before: Self | None,
+        init_model: Ranker | str | os.PathLike[str] | None,
     ) -> Self:
+        """Minimise the cross-entropy with ``(2 ** y - 1) / (2 ** highest - 1)`` for a grade y."""
+        before = self._earlier(init_model)
         check_rankable(labels.features)
         relevance = relevance_of(labels)
         if before is not None and before.click_model_ is not None:

@@ -83,6 +83,20 @@ class UnbiasedLambdaMART(TreeRanker):
     n_estimators_, num_leaves_, min_data_in_leaf_
         The numbers that training went by, given or following the data.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.UnbiasedLambdaMART(n_estimators=20, random_state=0, verbose=0).fit(data)
+    >>> ranker.predict(labels).shape == (len(labels),)
+    True
+    >>> ranker.save("model")
+    >>> bool((unskew.load("model").predict(labels) == ranker.predict(labels)).all())
+    True
+
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -118,17 +132,12 @@ class UnbiasedLambdaMART(TreeRanker):
         super().__init__(
             debias=debias, p=p, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
             early_stopping_rounds=early_stopping_rounds, random_state=random_state, verbose=verbose,
+            n_estimators=n_estimators, learning_rate=learning_rate, num_leaves=num_leaves,
+            feature_fraction=feature_fraction, bagging_fraction=bagging_fraction,
+            min_data_in_leaf=min_data_in_leaf, min_sum_hessian_in_leaf=min_sum_hessian_in_leaf,
+            booster=booster, booster_params=booster_params,
         )  # fmt: skip
         self.sigma = sigma
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.feature_fraction = feature_fraction
-        self.bagging_fraction = bagging_fraction
-        self.min_data_in_leaf = min_data_in_leaf
-        self.min_sum_hessian_in_leaf = min_sum_hessian_in_leaf
-        self.booster = booster
-        self._booster_params = booster_params
 
     # Learning -----------------------------------------------------------------------------------
 

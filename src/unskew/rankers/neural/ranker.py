@@ -71,6 +71,17 @@ class NeuralRanker(Ranker):
     loss_history_
         The mean training loss of every epoch, by weight.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.NeuralRanker(hidden=(8,), n_epochs=2, random_state=0, verbose=0).fit(data)
+    >>> ranker.predict(labels).shape == (len(labels),)
+    True
+
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {

@@ -65,6 +65,17 @@ class PropensityRankSVM(Ranker):
     objective_, gap_
         The objective of the round kept, and a bound on how far it is above the minimum.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> from unskew.datasets.tables import features_table
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=60, n_features=16, seed=0)
+    >>> log = unskew.simulate.sample(labels, sessions=2_000, seed=0)
+    >>> data = unskew.read_log(log, features=features_table(labels))
+    >>> ranker = unskew.PropensityRankSVM(debias=None, verbose=0).fit(data)
+    >>> ranker.predict(labels).shape == (len(labels),)
+    True
+
     """  # noqa: E501
 
     constraints: ClassVar[Mapping[str, Constraint]] = {

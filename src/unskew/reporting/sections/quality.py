@@ -30,7 +30,7 @@ def clicks_section(found: Findings) -> Section:
         "to it). The doubly robust estimate leads; the others check it."
     )
     changes = [
-        Dot(f"{one.model}, {metric}", one.relative, one.low, one.high, looks[one.model])
+        Dot(f"{metric}, {one.model}", one.relative, one.low, one.high, looks[one.model])
         for metric in found.metrics
         for one in relative_changes(found, metric)
     ]
