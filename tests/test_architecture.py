@@ -61,7 +61,7 @@ ROOMS = {
 
 # The doors of the house: the command line may import everything, nobody imports the command line.
 # `unskew` itself names what is public, `loading` what can be loaded; both import on first use.
-FRONT = {"cli", "loading", "__init__"}
+FRONT = {"cli", "loading", "__init__", "__main__"}
 
 # Inside the package its root offers the version and nothing else.
 OFFERED_BY_ROOT = {"__version__"}
