@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from engines import elasticsearch, ltr_plugin, solr, vespa
 from exported_models import NAMES, assert_same, borderline_doubles, borderline_rows, trained
 
+from engines import elasticsearch, ltr_plugin, solr, vespa
 from unskew.errors import UsageError
 from unskew.export.exporting import export_model
 
