@@ -155,7 +155,8 @@ def test_the_dynamic_bayesian_model_finds_gamma_and_satisfaction() -> None:
         / (found * (1 - found))
         / information
     )
-    assert np.mean(np.abs(found - truth) < 2 * error + np.abs(drawn)) > 0.95
+    # Two standard errors hold 95% in the long run; these are the documents of one log.
+    assert np.mean(np.abs(found - truth) < 2 * error + np.abs(drawn)) > 0.9
     assert np.corrcoef(found, truth)[0, 1] > 0.98
 
 
