@@ -184,8 +184,11 @@ class TestTheBudget:
         large = random_log(1, n_queries=300, sessions_per_query=30)
         unskew.fit(large, trials=2, **QUIET)  # whatever is compiled once
         started = time.perf_counter()
-        ranker = unskew.fit(large, seconds=2.0, **QUIET)
-        assert time.perf_counter() - started < 4.0  # 2.2, and room for a busy machine
+        unskew.fit(large, **QUIET)
+        whole = time.perf_counter() - started
+        started = time.perf_counter()
+        ranker = unskew.fit(large, seconds=0.4 * whole, **QUIET)
+        assert time.perf_counter() - started < 0.8 * whole  # room for a busy machine
         assert "the budget ended the search" in " ".join(ranker.choice_.reasons)
 
     def test_a_budget_for_nothing(self, log):
