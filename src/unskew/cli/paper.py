@@ -19,7 +19,7 @@ from unskew.errors import UsageError
 
 if TYPE_CHECKING:
     from unskew.paper.runs import Study
-    from unskew.paper.sections import Section
+    from unskew.paper.sections import StudySection
 
 
 commands = typer.Typer(
@@ -144,7 +144,7 @@ def _study(options: StudyOptions) -> Study:
     return Study(source, profile)
 
 
-def _show(sections: dict[str, Section], names: Sequence[str], out: Path) -> None:
+def _show(sections: dict[str, StudySection], names: Sequence[str], out: Path) -> None:
     """Print the sections that were asked for, and where the files are."""
     from unskew.paper.rendering import MARKDOWN, REPORT
 

@@ -10,14 +10,13 @@ from unskew.charts.files import grid_svg
 from unskew.charts.png import save_png
 from unskew.errors import DataError
 from unskew.paper.runs import FILE, Result, read_results
-from unskew.paper.sections import SECTIONS, Section, Table
-from unskew.reporting.page import Section as PageSection
-from unskew.reporting.page import page, paragraph, table
+from unskew.paper.sections import SECTIONS, StudySection, Table
+from unskew.reporting.page import Section, page, paragraph, table
 
 MARKDOWN, REPORT = "results.md", "report.html"
 
 
-def render(folder: Path) -> dict[str, Section]:
+def render(folder: Path) -> dict[str, StudySection]:
     """Write ``results.md``, ``NAME.png``, ``NAME.svg`` and ``report.html`` beside the results."""
     results = read_results(folder)
     if not results:
@@ -63,7 +62,7 @@ def markdown_table(one: Table) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _markdown(title: str, lead: str, sections: dict[str, Section]) -> str:
+def _markdown(title: str, lead: str, sections: dict[str, StudySection]) -> str:
     parts = [f"# {title}", lead]
     for name, section in sections.items():
         parts.append(f"## {section.title}")
@@ -76,7 +75,7 @@ def _markdown(title: str, lead: str, sections: dict[str, Section]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _html(title: str, lead: str, sections: dict[str, Section]) -> str:
+def _html(title: str, lead: str, sections: dict[str, StudySection]) -> str:
     found = []
     for section in sections.values():
         html = ""
@@ -87,5 +86,5 @@ def _html(title: str, lead: str, sections: dict[str, Section]) -> str:
         html += "".join(paragraph(text) for text in section.paragraphs)
         for one in section.tables:
             html += paragraph(one.caption) + table(one.header, one.rows)
-        found.append(PageSection(section.title, html))
+        found.append(Section(section.title, html))
     return page(title, lead, found, wide=True)

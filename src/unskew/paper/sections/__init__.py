@@ -12,13 +12,13 @@ from unskew.paper.sections.curves import amount_section, degree_section, general
 from unskew.paper.sections.logging import logging_section
 from unskew.paper.sections.peers import peers_section
 from unskew.paper.sections.reranking import reranking_section
-from unskew.paper.sections.section import Section, Table
+from unskew.paper.sections.section import StudySection, Table
 
-__all__ = ["SECTIONS", "Section", "Table"]
+__all__ = ["SECTIONS", "StudySection", "Table"]
 
 # What writes each section, in the order of the report: the claims, which look at all experiments, and
 # one for each experiment. None where the results hold nothing for it.
-SECTIONS: Mapping[str, Callable[[Sequence[Result]], Section | None]] = {
+SECTIONS: Mapping[str, Callable[[Sequence[Result]], StudySection | None]] = {
     "claims": claims_section,
     "table": comparison_section,
     "reranking": reranking_section,

@@ -11,11 +11,11 @@ from unskew.charts import Line, LineChart
 from unskew.paper.experiments import ESTIMATING
 from unskew.paper.names import LOOKS, METHOD_NAMES
 from unskew.paper.runs import Result
-from unskew.paper.sections.section import Section, Table, lambdamart_rows, ran_away
+from unskew.paper.sections.section import StudySection, Table, lambdamart_rows, ran_away
 from unskew.paper.summary import grouped
 
 
-def bias_section(results: Sequence[Result]) -> Section | None:
+def bias_section(results: Sequence[Result]) -> StudySection | None:
     """Medians over all runs with the middle half of them, and the shape in words."""
     groups = grouped(lambdamart_rows(results, ESTIMATING), lambda r: r.method)
     ours = groups.get("pairwise")
@@ -33,7 +33,7 @@ def bias_section(results: Sequence[Result]) -> Section | None:
         if m in groups
     ]
     lines.append(_line("Truth", LOOKS["truth"], truth, dashed=True))
-    return Section(
+    return StudySection(
         "The position bias",
         _shape(t_plus, t_minus, ours),
         [_values(lines)],

@@ -10,7 +10,7 @@ from unskew.paper.experiments import OURS
 from unskew.paper.names import METRIC_NAMES, PUBLISHED, named
 from unskew.paper.runs import DEFAULT_SEVERITY, METRICS, PAPER, Clicks, Result
 from unskew.paper.sections.reranking import distance_from_ideal
-from unskew.paper.sections.section import PAPER_CLICKS, Section, Table, signed
+from unskew.paper.sections.section import PAPER_CLICKS, StudySection, Table, signed
 from unskew.paper.summary import Difference, Value, differences, grouped, metric_of, select
 
 Selection = Mapping[str, Any]
@@ -107,7 +107,7 @@ def _claims() -> list[Claim]:
     return found
 
 
-def claims_section(results: Sequence[Result]) -> Section | None:
+def claims_section(results: Sequence[Result]) -> StudySection | None:
     """Every claim with the difference that was found, in the paper's settings."""
     rows = []
     for claim in _claims():
@@ -122,4 +122,4 @@ def claims_section(results: Sequence[Result]) -> Section | None:
         "The paper's claims in its own settings. An order counts only if the interval excludes 0."
     )
     table = Table(caption, header, rows)
-    return Section("The paper's claims", [], [table])
+    return StudySection("The paper's claims", [], [table])

@@ -9,7 +9,7 @@ from unskew.paper.names import METHOD_NAMES, METRIC_NAMES, PUBLISHED, RANKER_NAM
 from unskew.paper.runs import METRICS, PAPER, TUNED, Result
 from unskew.paper.sections.section import (
     PAPER_CLICKS,
-    Section,
+    StudySection,
     Table,
     comparison_table,
     with_spread,
@@ -24,7 +24,7 @@ _ABOUT = {
 }
 
 
-def comparison_section(results: Sequence[Result]) -> Section | None:
+def comparison_section(results: Sequence[Result]) -> StudySection | None:
     """Means over seeds beside the paper's figures, and what separates."""
     tables: list[Table] = []
     paragraphs = [
@@ -46,7 +46,7 @@ def comparison_section(results: Sequence[Result]) -> Section | None:
         paragraphs.extend(_orders(groups, protocol))
     if not tables:
         return None
-    return Section("The comparison", paragraphs, tables, brief=_brief(results))
+    return StudySection("The comparison", paragraphs, tables, brief=_brief(results))
 
 
 def _groups(results: Sequence[Result], protocol: str) -> dict[Pair, list[Result]]:

@@ -10,7 +10,7 @@ from unskew.paper.experiments import BASELINES, DRAWN
 from unskew.paper.names import LOOKS, METHOD_NAMES, METRIC_NAMES, MODEL_NAMES
 from unskew.paper.runs import DEFAULT_SEVERITY, Result
 from unskew.paper.sections.section import (
-    Section,
+    StudySection,
     Table,
     against_first,
     comparison_table,
@@ -29,7 +29,7 @@ Point = tuple[str, float]
 Groups = Mapping[Point, Sequence[Result]]
 
 
-def generalisation_section(results: Sequence[Result]) -> Section | None:
+def generalisation_section(results: Sequence[Result]) -> StudySection | None:
     """NDCG@1 and MAP against p under both click models, with the baselines."""
     tables, panels = [], []
     for model, severity in DEFAULT_SEVERITY.items():
@@ -54,7 +54,7 @@ def generalisation_section(results: Sequence[Result]) -> Section | None:
         panels += [_exponent_panel(groups, exponents, metric, title) for metric in metrics]
     if not panels:
         return None
-    return Section(
+    return StudySection(
         "The exponent p under two click models",
         [],
         tables,
@@ -88,7 +88,7 @@ def _exponent_panel(
     )  # fmt: skip
 
 
-def degree_section(results: Sequence[Result]) -> Section | None:
+def degree_section(results: Sequence[Result]) -> StudySection | None:
     """NDCG@1 against theta and against beta, and whether methods agree where there is no bias."""
     unbiased = {"pbm": 0.0, "cascade": 1.0}
     labels = {
@@ -111,7 +111,7 @@ def degree_section(results: Sequence[Result]) -> Section | None:
             paragraphs.append(_agreement(groups, unbiased[model], f"{name} = {unbiased[model]:g}"))
     if not panels:
         return None
-    return Section(
+    return StudySection(
         "The degree of position bias",
         paragraphs,
         tables,
@@ -137,7 +137,7 @@ def _agreement(groups: Groups, at: float, where: str) -> str:
     return f"At {where} every method agrees with raw clicks within noise (NDCG@1 and NDCG@10)."
 
 
-def amount_section(results: Sequence[Result]) -> Section | None:
+def amount_section(results: Sequence[Result]) -> StudySection | None:
     """NDCG against the share of the sessions."""
     rows = lambdamart_rows(results, DRAWN, varying=("share",))
     groups = grouped(rows, lambda r: (r.method, r.share))
@@ -149,7 +149,7 @@ def amount_section(results: Sequence[Result]) -> Section | None:
     tables.append(_best_of(groups, shares, "ndcg@1", "share"))
     tables.append(_gain(groups, shares[-2], shares[-1], "ndcg@1"))
     label = "share of the sessions"
-    return Section(
+    return StudySection(
         "The amount of data",
         [],
         tables,

@@ -11,7 +11,7 @@ from unskew.paper.experiments import DRAWN, ESTIMATING
 from unskew.paper.names import LIST_NAMES, LOOKS, METHOD_NAMES, METRIC_NAMES
 from unskew.paper.runs import Result
 from unskew.paper.sections.section import (
-    Section,
+    StudySection,
     against_first,
     lambdamart_rows,
     points_table,
@@ -21,7 +21,7 @@ from unskew.paper.summary import Value, grouped, metric_of, summarise
 Groups = Mapping[tuple[str, str], Sequence[Result]]
 
 
-def logging_section(results: Sequence[Result]) -> Section | None:
+def logging_section(results: Sequence[Result]) -> StudySection | None:
     """Ranking quality, and the error of the estimated bias, by who made the lists."""
     rows = lambdamart_rows(results, DRAWN, varying=("lists",))
     groups = grouped(rows, lambda r: (r.method, r.lists))
@@ -56,7 +56,7 @@ def logging_section(results: Sequence[Result]) -> Section | None:
             x_label=label, y_label="error of t_plus", x_ticks=ticks,
         ),
     ]  # fmt: skip
-    return Section(
+    return StudySection(
         "The ranker behind the lists",
         [
             "Not in the paper. The better the lists, the more position and relevance say the same, "

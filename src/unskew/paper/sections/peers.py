@@ -11,7 +11,7 @@ from unskew.paper.peers import PEERS
 from unskew.paper.runs import METRICS, PAPER, Result
 from unskew.paper.sections.section import (
     PAPER_CLICKS,
-    Section,
+    StudySection,
     Table,
     against_first,
     with_spread,
@@ -19,7 +19,7 @@ from unskew.paper.sections.section import (
 from unskew.paper.summary import grouped, metric_of, select, summarise
 
 
-def peers_section(results: Sequence[Result]) -> Section | None:
+def peers_section(results: Sequence[Result]) -> StudySection | None:
     """Quality and training time of each on exactly the same clicks."""
     shares = {r.share for r in select(results, ranker=tuple(PEERS))}
     if not shares:
@@ -58,7 +58,7 @@ def peers_section(results: Sequence[Result]) -> Section | None:
         )
         for pair in order
     ]
-    return Section(
+    return StudySection(
         "Side by side with the peers",
         [],
         [Table(caption, header, means), compared],

@@ -10,11 +10,11 @@ from unskew.charts import Line, LineChart
 from unskew.paper.experiments import DRAWN
 from unskew.paper.names import LOOKS, METHOD_NAMES
 from unskew.paper.runs import Result
-from unskew.paper.sections.section import Section, Table, difference_rows, lambdamart_rows
+from unskew.paper.sections.section import StudySection, Table, difference_rows, lambdamart_rows
 from unskew.paper.summary import differences, grouped, summarise
 
 
-def reranking_section(results: Sequence[Result]) -> Section | None:
+def reranking_section(results: Sequence[Result]) -> StudySection | None:
     """Curves by method, beside the order by grades, and how far each is from it."""
     groups = grouped(lambdamart_rows(results, DRAWN), lambda r: r.method)
     if len(groups) < 2 or not all(groups.values()):
@@ -39,7 +39,7 @@ def reranking_section(results: Sequence[Result]) -> Section | None:
         ["compared", "difference [95% interval]", "p (Holm)", "the first is"],
         difference_rows(differences(named, pairs, distance_from_ideal)),
     )
-    return Section(
+    return StudySection(
         "Where the results go",
         [
             "A ranker that has learned the old order keeps it: its curve is steep. The grades, which "

@@ -45,7 +45,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Section:
+class StudySection:
     """One experiment's part of the report; ``brief`` is the table for a screen, if not the first."""
 
     title: str
