@@ -104,9 +104,11 @@ def _claimed(folder: Path, make: Callable[[Path], None]) -> tuple[Path, int]:
         make(path)
         with suppress(FileNotFoundError):  # taken for abandoned before it was locked
             descriptor = os.open(path, os.O_RDONLY)
+            # Whoever holds the lock already took it for abandoned, and is about to remove it.
+            mine = True
             with suppress(OSError):
-                _try_lock(descriptor, exclusive=True)
-            if path.exists():
+                mine = _try_lock(descriptor, exclusive=True)
+            if mine and path.exists():
                 return path, descriptor
             os.close(descriptor)
 
