@@ -91,9 +91,12 @@ def test_a_context_that_is_not_there():
 
 
 def test_shuffled_sessions_without_clicks():
-    """Nothing clicked, nothing measured."""
-    with pytest.raises(DataError, match="no click"):
-        Randomization().fit(log_of(*(Shown(order, (), 9) for order in ORDERS)))
+    """Nothing clicked, nothing measured: in the whole log, or in the sessions that count."""
+    silent = [Shown(order, (), 9, context="s") for order in ORDERS]
+    with pytest.raises(DataError, match="the log has no click: there is nothing to learn from"):
+        Randomization().fit(log_of(*silent))
+    with pytest.raises(DataError, match="shuffled sessions have no click"):
+        Randomization(context="s").fit(log_of(Shown("abc", (1,), 9, context="r"), *silent))
 
 
 def test_positions_of_other_sessions_borrow():

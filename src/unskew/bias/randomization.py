@@ -70,16 +70,18 @@ class Randomization(EstimatorSettings):
     def prepare(self, data: Impressions) -> Callable[[Impressions], PositionBias]:
         """Check the log; what it returns fits the log or a resample, which repeats sessions."""
         self.check_shared()
-        check_clicks(self._marked(data))
+        check_clicks(data)
+        shuffled = self._marked(data)
+        _refuse_silence(shuffled.n_clicks)
+        check_clicks(shuffled)
         if self.check:
-            self._check(self._marked(data))
+            self._check(shuffled)
         return self._from_strata
 
     def _from_strata(self, data: Impressions) -> PositionBias:
         shuffled = self._marked(data)
         strata = _strata(shuffled, self.positions_of(data))
-        if not strata.clicks.sum() > 0:
-            raise DataError("the shuffled sessions have no click: nothing can be measured in them")
+        _refuse_silence(strata.clicks.sum())
         return self.relative_bias(_propensity(strata), strata.shown)
 
     def _marked(self, data: Impressions) -> Impressions:
@@ -109,6 +111,11 @@ class Randomization(EstimatorSettings):
                 "If they were, mark the sessions in the context column and name the value with "
                 "context=…, or set check=False"
             )
+
+
+def _refuse_silence(clicks: float) -> None:
+    if not clicks > 0:
+        raise DataError("the shuffled sessions have no click: nothing can be measured in them")
 
 
 def _strata(data: Impressions, n_positions: int) -> Cells:
