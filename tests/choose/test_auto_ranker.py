@@ -66,6 +66,14 @@ class TestWhatIsChosen:
         assert f"chosen: {choice.winner}" in shown
         assert all(trial["title"] in shown for trial in choice.trials)
 
+    def test_a_compacted_folder_is_the_log(self, log, short, tmp_path):
+        """The path of saved Impressions gives the model of the Impressions."""
+        log.save(tmp_path / "log")
+        again = unskew.fit(tmp_path / "log", trials=4, **QUIET)
+        assert again.predict(log.features.values).tolist() == (
+            short.predict(log.features.values).tolist()
+        )
+
     def test_every_fold_has_both_halves(self, fitted):
         """Each half is as many models as there are folds, each judged on other queries."""
         folds = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from unskew.choose.ranker import TRIALS, AutoRanker
@@ -9,7 +10,7 @@ from unskew.log.impressions import Impressions
 
 
 def fit(
-    data: Impressions,
+    data: Impressions | str | os.PathLike[str],
     *,
     seconds: float | None = None,
     trials: int = TRIALS,
@@ -20,7 +21,7 @@ def fit(
     Parameters
     ----------
     data
-        The log, from `unskew.read_log` or `Impressions.from_arrays`.
+        The log, from `unskew.read_log` or `Impressions.from_arrays`, or the folder of a compacted one.
     seconds, trials
         The most time, and the most trainings.
     settings

@@ -145,7 +145,7 @@ class AutoRanker(TreeRanker):
         init_model: Ranker | str | os.PathLike[str] | None = None,
         engine: Any = None,
     ) -> Self:
-        """Choose and learn, from `Impressions` or from one row per result of every session.
+        """Choose and learn, from `Impressions`, their folder, or one row per result of every session.
 
         ``callbacks`` are called after every trial; one that returns True ends the search. With
         ``init_model``, an earlier `AutoRanker` or its folder, nothing is chosen again: its trees grow

@@ -173,7 +173,6 @@ class Ranker(BaseEstimator, ABC):
             )
             return trained
         self._check()
-        X = load_impressions(X) if isinstance(X, str | os.PathLike) else X
         data = self._clicks(
             X, click, session=session, query=query, position=position, doc=doc, weight=weight,
             context=context,
@@ -349,7 +348,8 @@ class Ranker(BaseEstimator, ABC):
     # What it learns from ------------------------------------------------------------------------
 
     def _clicks(self, X: Any, click: Any, **columns: Any) -> Impressions:
-        """The log that `fit` was given, as Impressions or as columns beside X."""
+        """The log that `fit` was given: Impressions, the folder of saved ones, or columns beside X."""
+        X = load_impressions(X) if isinstance(X, str | os.PathLike) else X
         if isinstance(X, Impressions):
             self._set_features(X.features.names, X.features.categories, named=False)
             return X
