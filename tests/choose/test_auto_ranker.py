@@ -57,9 +57,10 @@ class TestWhatIsChosen:
         assert sum(choice.weights.values()) == pytest.approx(1.0)
         assert 0 <= choice.trust <= 1
         models = [t["settings"]["click_model"] for t in choice.trials if t["part"] == "debiased"]
-        assert {"pbm", "ubm", "dbn"} <= set(models)
+        assert {"pbm", "ubm", "cascade", "trust"} <= set(models)
         reasons = " ".join(choice.reasons)
         assert "it makes the clicks of held-out queries most likely" in reasons
+        assert "the scores follow the order of the lists by" in reasons
         assert "doubly robust DCG of held-out queries" in reasons
         assert "Pairwise Debiasing is" in reasons
         shown = str(choice)
@@ -78,9 +79,16 @@ class TestWhatIsChosen:
         """Each half is as many models as there are folds, each judged on other queries."""
         folds = {
             part: sorted({t["fold"] for t in fitted.choice_.trials if t["part"] == part})
-            for part in ("blind", "debiased", "finish")
+            for part in ("blind", "debiased", "raw")
         }
         assert all(found == [0, 1, 2, 3, 4] for found in folds.values())
+
+    def test_one_click_a_session(self, log):
+        """Models that learn from what follows a click are left out; the others are tried."""
+        once = log.take_patterns(np.flatnonzero(np.diff(log.patterns.offsets) < 2))
+        ranker = unskew.fit(once, trials=6, **QUIET)
+        parts = [t for t in ranker.choice_.trials if t["part"] == "debiased"]
+        assert {t["settings"]["click_model"] for t in parts} == {"pbm", "ubm", "trust"}
 
     def test_the_scores_rank_by_what_was_clicked_for(self, fitted):
         """The first two features made the clicks: the scores follow them."""
@@ -105,7 +113,8 @@ class TestWhatIsChosen:
     def test_without_a_debiased_half(self, log):
         """debias=None ignores positions and says so."""
         ranker = unskew.fit(log, debias=None, **QUIET)
-        assert ranker.choice_.weights == {"blind": 1.0}
+        assert ranker.choice_.weights == pytest.approx({"blind": 2 / 3, "raw": 1 / 3})
+        assert ranker.choice_.trust == 0
         assert "positions are ignored" in ranker.choice_.reasons[0]
         np.testing.assert_array_equal(ranker.t_plus_, 1.0)
 

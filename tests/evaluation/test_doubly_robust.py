@@ -124,6 +124,18 @@ def test_patterns_without_mass_are_left_out():
     assert low < whole.mean < high
 
 
+def test_clicks_without_relevance_are_taken_off():
+    """With the base of each position the estimate is exact where clicks are what the model expects."""
+    base, relevance = np.array([0.2, 0.1]), np.array([0.5, 0.25])
+    data = impressions([[(0, 1, 1), (1, 2, 1)]] * 4)
+    seen = sightings_by_position(data, [0.8, 0.4], base=base)
+    assert seen.base.tolist() == [0.2, 0.1]
+    expected = seen._replace(clicks=seen.shown * (seen.examination * relevance + seen.base))
+    for prediction in ([0.5, 0.25], [0.9, 0.1]):
+        found = doubly_robust_attraction(expected, np.array(prediction))
+        assert found == pytest.approx(relevance)
+
+
 def test_equal_scores_share_their_ranks():
     """Tied documents have the mean discount of their ranks, so their order in the log is no matter."""
     data = impressions([[(0, 1, 1), (1, 2, 0)]])

@@ -9,10 +9,12 @@ import numpy as np
 from scipy.special import expit
 
 from unskew.array_types import FloatArray
-from unskew.choose.blend import Blend, Judge, choose_blend, tree_weights
+from unskew.choose.blend import Blend, Trust, choose_blend, tree_weights
 from unskew.choose.candidates import BLIND, DEBIASED, FINISH, PAIRWISE, RAW, TITLES
 from unskew.choose.choice import Choice
-from unskew.choose.search import Found, Member, Search
+from unskew.choose.found import Found, Member
+from unskew.choose.judge import Judge
+from unskew.choose.search import Search
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.learned import LearnedClickModel
@@ -40,8 +42,8 @@ def assemble(search: Search, booster: str) -> Assembly:
     """One model out of what a search found."""
     found = search.found
     judge = Judge(search.data, search.folds, found)
-    chosen, blends = choose_blend(judge, found)
-    reasons = [*_about_click_model(found), *_about_trust(chosen, blends)]
+    chosen, blends, trust = choose_blend(judge, found)
+    reasons = [*_about_click_model(found), _about_trust(chosen, trust), *_about_finish(found)]
     weights = dict(chosen.weights)
     rival, compared = _rival(judge, found, chosen)
     reasons += compared
@@ -106,37 +108,35 @@ def _about_click_model(found: Found) -> list[str]:
     ]
 
 
-def _about_trust(chosen: Blend, blends: Sequence[Blend]) -> list[str]:
-    if len(blends) == 1:
+def _about_trust(chosen: Blend, trust: Trust | None) -> str:
+    if trust is None:
         only = "positions are ignored" if chosen.trust == 0 else "both halves count the same"
-        return [f"{only}: the search did not come to judge a debiased half"]
-    best = max(blends, key=lambda one: one.value)
-    told = (
-        f"{chosen.trust:.0%} debiased: doubly robust DCG of held-out queries is {chosen.value:.4f}, "
-        f"at best {best.value:.4f} with {best.trust:.0%}"
+        return f"{only}: the search did not come to judge a debiased half"
+    return (
+        f"{trust.value:.0%} debiased: the scores follow the order of the lists by {trust.before:.2f} "
+        f"where positions are ignored and by {trust.after:.2f} where they are not, and there are "
+        f"{trust.clicks:,.0f} clicks"
     )
-    return [told + _finished(chosen, blends)]
 
 
-def _finished(chosen: Blend, blends: Sequence[Blend]) -> str:
-    if not any(FINISH in one.weights for one in blends):
-        return ""
-    with_it = FINISH in chosen.weights
-    return f"; LambdaMART on posterior relevance {'raises' if with_it else 'does not raise'} it"
+def _about_finish(found: Found) -> list[str]:
+    if not found.of(FINISH):
+        return []
+    helps = len(found.of(FINISH)) > 1
+    return [
+        f"LambdaMART on posterior relevance {'clearly' if helps else 'does not clearly'} "
+        f"{'raises' if helps else 'raise'} the doubly robust DCG of held-out queries"
+    ]
 
 
 def _rival(judge: Judge, found: Found, chosen: Blend) -> tuple[str | None, list[str]]:
     """A whole ranker that ranks the held-out queries of its fold clearly better, if there is one."""
-    parts = {part: judge.scores(part) for part in chosen.weights}
-    score = sum(weight * parts[part][0] for part, weight in chosen.weights.items())
-    blended = judge.per_query(np.asarray(score))
+    blended = judge.per_query(judge.blended(chosen.weights))
     reasons, winner, best = [], None, 0.0
     for part in (RAW, PAIRWISE):
-        if not found.of(part) or not all(0 in folds for _, folds in parts.values()):
-            continue
         rival, folds = judge.scores(part)
-        at = judge.queries_of(folds)
-        gained = (judge.per_query(rival) - blended)[at]
+        folds = [one for one in folds if all(one in found.of(other) for other in chosen.weights)]
+        gained = (judge.per_query(rival) - blended)[judge.queries_of(folds)]
         if len(gained) < 2:
             continue
         error = float(gained.std(ddof=1) / np.sqrt(len(gained)))

@@ -1,13 +1,18 @@
 """Blend: how far to trust the debiased half, and one sum of trees out of all models.
 
-    score = trust * debiased + (1 - trust) * blind
+    score = trust * debiased + (1 - trust) * undebiased
 
-with the standardised scores of both halves, each the mean over its models. The trust is chosen by the
-doubly robust DCG of held-out queries, which were ranked by models that did not see them: examination
-and prediction are those of the debiased half. That measure is noisy, and where a log cannot tell
-examination from relevance it is wrong as well. So of all shares that are within one standard error of
-the best one (paired by query) the one nearest to `PREFERRED` is taken: debiasing must show its worth
-to be trusted wholly, and do harm to be left out.
+with the standardised scores of both halves, each the mean over its models. Held-out clicks cannot
+choose the trust: their likelihood always asks for the whole examination, and so does any estimate of
+ranking quality that is corrected by that examination. What can be seen is what debiasing does. Where
+position bias has coloured a ranker that ignores positions, its scores follow the order in which the
+results were shown, and debiasing takes much of that away:
+
+    trust = 2 * (1 - order followed after debiasing / order followed before)    between 0 and 1
+
+Where lists were sorted by a relevance that the features do not have, or where there is no bias, the
+scores follow the lists as before: what the examination took up is then not bias, and the trust is
+small. Lists that follow nothing cannot mislead, and clicks must be many: see `trust_in_debiasing`.
 """
 
 from __future__ import annotations
@@ -16,29 +21,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from unskew.array_types import FloatArray
-from unskew.choose.candidates import BLIND, DEBIASED, FINISH
-from unskew.choose.search import Found, Member
-from unskew.choose.splits import Folds
-from unskew.evaluation.doubly_robust import (
-    Sightings,
-    doubly_robust_attraction,
-    rank_weights,
-    sightings_by_position,
-)
-from unskew.log.counts import sums
-from unskew.log.impressions import Impressions
+from unskew.choose.candidates import BLIND, DEBIASED, FINISH, RAW
+from unskew.choose.found import Found, Member
+from unskew.choose.judge import Judge
 
-# The debiased half is never trusted alone: where its examination is wrong, the measure is wrong too.
-SHARES = (0.0, 0.25, 0.5, 0.7, 0.85)
-# The share of the debiased half where the clicks leave it open.
-PREFERRED = 0.6
-# What LambdaMART on posterior relevance counts in the debiased half, beside 1 for the likelihood.
-FINISHING = 0.5
-# The DCG that decides is cut here.
-CUT = 10
+# The trust for each share of the order that debiasing took out of the scores.
+STEEPNESS = 2.0
+# Lists that follow the scores less than this tell examination from relevance by themselves.
+UNORDERED = 0.2
+# With so many clicks the trust is half of what it would be with endlessly many.
+HALF_TRUSTED = 1_000.0
+# The trust is rounded to multiples of this.
+STEP = 0.05
+# What LambdaMART counts in each half: on posterior relevance, and on raw clicks.
+FINISHING, UNDEBIASED_LAMBDAMART = 1 / 3, 1 / 3
+# The finish must raise the DCG of held-out queries by so many standard errors.
+CLEARLY = 2.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Blend:
     weights
         What each part counts; a part that is not named counts nothing.
     value, error
-        Its doubly robust DCG on held-out queries, and the standard error of its distance to the best
+        Its doubly robust DCG on held-out queries, and the standard error of its distance to the first
         one; NaN where nothing was measured.
 
     """
@@ -62,92 +61,89 @@ class Blend:
     @property
     def trust(self) -> float:
         """The share of the debiased half."""
-        return sum(w for part, w in self.weights.items() if part != BLIND)
+        return trust_of(self.weights)
 
 
-def blend_weights(trust: float, *, finished: bool) -> dict[str, float]:
+def trust_of(weights: Mapping[str, float]) -> float:
+    """The share of the debiased half in the weights of the parts."""
+    return float(sum(w for part, w in weights.items() if part not in {BLIND, RAW}))
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far the debiased half is trusted, and what it follows from.
+
+    ``before`` and ``after`` say how far the order of the lists is followed by the scores of the half
+    that ignores positions and by those of the debiased one.
+    """
+
+    value: float
+    before: float
+    after: float
+    clicks: float
+
+
+def trust_in_debiasing(before: float, after: float, clicks: float) -> Trust:
+    """The trust that follows from how far both halves follow the order of the lists."""
+    share = STEEPNESS * (1.0 - after / before) if before > 0 else 1.0
+    share = float(np.clip(share, 0.0, 1.0))
+    # Lists without an order to follow are as good as shuffled ones.
+    free = float(np.clip(1.0 - before / UNORDERED, 0.0, 1.0))
+    share += (1.0 - share) * free
+    share *= clicks / (clicks + HALF_TRUSTED)
+    return Trust(round(STEP * round(share / STEP), 2), before, after, clicks)
+
+
+def blend_weights(trust: float, *, finished: bool, raw: bool) -> dict[str, float]:
     """The weights of the parts for a share of the debiased half."""
-    part = FINISHING / (1.0 + FINISHING) if finished else 0.0
-    weights = {BLIND: 1.0 - trust, DEBIASED: trust * (1.0 - part), FINISH: trust * part}
+    finish = FINISHING if finished else 0.0
+    pairs = UNDEBIASED_LAMBDAMART if raw else 0.0
+    weights = {
+        BLIND: (1.0 - trust) * (1.0 - pairs), RAW: (1.0 - trust) * pairs,
+        DEBIASED: trust * (1.0 - finish), FINISH: trust * finish,
+    }  # fmt: skip
     return {name: weight for name, weight in weights.items() if weight > 0}
 
 
-class Judge:
-    """Doubly robust DCG on the folds for which a search has all that is to be compared."""
-
-    def __init__(self, data: Impressions, folds: Folds, found: Found, k: int = CUT) -> None:
-        self.data, self._folds, self._found, self._k = data, folds, found, k
-        members = found.of(DEBIASED) or found.of(BLIND)
-        curve = np.mean([one.ranker.t_plus_ for one in members.values()], axis=0)
-        query = data.pages.query[data.patterns.page]
-        self.judged = np.isin(folds.of_query, list(members))
-        mass = np.where(self.judged[query], data.patterns.mass, 0.0)
-        self._seen: Sightings = sightings_by_position(data, curve, mass)
-        prediction = np.zeros(len(data.documents))
-        for number, member in members.items():
-            assert member.relevance is not None, "both halves are click model rankers"  # noqa: S101
-            prediction[self._rows(number)] = member.relevance
-        self._attraction = doubly_robust_attraction(self._seen, prediction)
-
-    def _rows(self, fold: int) -> npt.NDArray[np.intp]:
-        return np.flatnonzero(self._folds.of_query[self.data.documents.query] == fold)
-
-    def scores(self, part: str) -> tuple[FloatArray, list[int]]:
-        """The standardised held-out scores of one part, and the folds that it has."""
-        score = np.zeros(len(self.data.documents))
-        members = self._found.of(part)
-        for number, member in members.items():
-            score[self._rows(number)] = _standardised(member)
-        return score, sorted(members)
-
-    def per_query(self, score: FloatArray) -> FloatArray:
-        """The DCG of each query of the log by these scores; 0 for those that are not judged."""
-        weight = rank_weights(self.data, score, self._k, self._seen)
-        return sums(self.data.documents.query, weight * self._attraction, self.data.n_queries)
-
-    def queries_of(self, folds: Sequence[int]) -> npt.NDArray[np.intp]:
-        """Which queries belong to these folds."""
-        return np.flatnonzero(np.isin(self._folds.of_query, folds))
-
-
-def choose_blend(judge: Judge, found: Found) -> tuple[Blend, list[Blend]]:
-    """The blend to take, and all that were compared."""
+def choose_blend(judge: Judge, found: Found) -> tuple[Blend, list[Blend], Trust | None]:
+    """The blend to take, those that were compared with it, and where its trust comes from."""
+    common = set(found.of(BLIND))
+    raw = bool(common) and set(found.of(RAW)) >= common
     if not found.of(DEBIASED):
-        alone = Blend({BLIND: 1.0})
-        return alone, [alone]
-    scores = {part: judge.scores(part) for part in (BLIND, DEBIASED, FINISH) if found.of(part)}
-    both = sorted(set(scores[BLIND][1]) & set(scores[DEBIASED][1]))
+        alone = Blend(blend_weights(0.0, finished=False, raw=raw))
+        return alone, [alone], None
+    both = sorted(common & set(found.of(DEBIASED)))
     if not both:
         # The models of the two halves judge each other on no query in common.
-        middle = Blend(blend_weights(0.5, finished=False))
-        return middle, [middle]
-    blends = measured(
-        judge, scores, both, [blend_weights(trust, finished=False) for trust in SHARES]
-    )
-    chosen = nearest_to_preferred(blends)
-    if FINISH not in scores or chosen.trust == 0 or scores[FINISH][1] != both:
-        return chosen, blends
-    pair = [chosen.weights, blend_weights(chosen.trust, finished=True)]
-    plain, finished = measured(judge, scores, both, pair)
-    blends.append(finished)
-    return (finished if finished.value >= plain.value else chosen), blends
+        middle = Blend(blend_weights(0.5, finished=False, raw=False))
+        return middle, [middle], None
+    raw, finished = (set(found.of(part)) >= set(both) for part in (RAW, FINISH))
+    trust = trust_in_debiasing(
+        judge.order_followed(BLIND, both), judge.order_followed(DEBIASED, both),
+        float(judge.data.n_clicks),
+    )  # fmt: skip
+    shares = [trust.value, *(share for share in (0.0, 1.0) if share != trust.value)]
+    weights = [blend_weights(share, finished=finished, raw=raw) for share in shares]
+    blends = measured(judge, both, weights)
+    return blends[0], blends, trust
+
+
+def finish_helps(judge: Judge, found: Found) -> bool:
+    """Whether LambdaMART on posterior relevance clearly raises the DCG, on the folds that have it."""
+    folds = sorted(found.of(FINISH))
+    weights = [blend_weights(1.0, finished=finished, raw=False) for finished in (True, False)]
+    with_it, without = measured(judge, folds, weights)
+    return with_it.value - without.value > CLEARLY * without.error
 
 
 def measured(
-    judge: Judge,
-    scores: Mapping[str, tuple[FloatArray, list[int]]],
-    folds: Sequence[int],
-    weights: Sequence[Mapping[str, float]],
+    judge: Judge, folds: Sequence[int], weights: Sequence[Mapping[str, float]]
 ) -> list[Blend]:
-    """Each blend with its mean DCG and the standard error of its distance to the best."""
+    """Each blend with its mean DCG and the standard error of its distance to the first."""
     queries = judge.queries_of(folds)
-    values = np.array([
-        judge.per_query(np.asarray(sum(w * scores[p][0] for p, w in one.items())))[queries]
-        for one in weights
-    ])  # fmt: skip
-    best = values[int(np.argmax(values.mean(axis=1)))]
+    values = np.array([judge.per_query(judge.blended(one))[queries] for one in weights])
     errors = (
-        (best - values).std(axis=1, ddof=1) / np.sqrt(len(queries))
+        (values[0] - values).std(axis=1, ddof=1) / np.sqrt(len(queries))
         if len(queries) > 1
         else [np.inf] * len(values)
     )
@@ -155,19 +151,6 @@ def measured(
         Blend(dict(one), float(value.mean()), float(error))
         for one, value, error in zip(weights, values, errors, strict=True)
     ]
-
-
-def nearest_to_preferred(blends: Sequence[Blend]) -> Blend:
-    """Of the blends within one standard error of the best, the one nearest to the preferred share."""
-    best = max(one.value for one in blends)
-    near = [one for one in blends if one.value >= best - one.error]
-    return min(near, key=lambda one: (abs(one.trust - PREFERRED), -one.value))
-
-
-def _standardised(member: Member) -> FloatArray:
-    spread = member.spread
-    centred: FloatArray = member.score - member.score.mean()
-    return np.asarray(centred / spread) if spread > 0 else centred
 
 
 def tree_weights(found: Found, weights: Mapping[str, float]) -> list[tuple[Member, float]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from unskew.log.impressions import Impressions
 from unskew.registry import CLICK_MODELS, RANKERS
 
@@ -29,7 +31,7 @@ SHORT = {
 }
 
 # The click models that are tried, the simplest first; contextual where the log has contexts.
-CLICK_MODELS_TRIED = ("pbm", "ubm", "dbn")
+CLICK_MODELS_TRIED = ("pbm", "ubm", "cascade", "trust")
 # What the default number of leaves is multiplied by, once the click model is known.
 SIZES_TRIED = (0.4,)
 FEWEST_LEAVES, MOST_LEAVES = 3, 63
@@ -111,4 +113,7 @@ def click_models_for(data: Impressions) -> list[str]:
     names = list(CLICK_MODELS_TRIED)
     if len(data.contexts) > 1:
         names.append("contextual")
-    return [name for name in names if name in CLICK_MODELS]
+    most = int(np.diff(data.patterns.offsets).max(initial=0))
+    return [
+        name for name in names if most > 1 or not CLICK_MODELS[name].load().needs_several_clicks
+    ]

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from unskew.choose.blend import Blend
+from unskew.choose.blend import Blend, trust_of
 from unskew.choose.candidates import SHORT, TITLES
-from unskew.choose.search import Trial
+from unskew.choose.found import Trial
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Choice:
     @property
     def trust(self) -> float:
         """The share of the debiased half: 0 ignores positions, 1 is debiased alone."""
-        return float(sum(w for part, w in self.weights.items() if part not in {"blind", "raw"}))
+        return trust_of(self.weights)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

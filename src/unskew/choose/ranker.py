@@ -16,7 +16,8 @@ from unskew.bias.estimator import BiasEstimator, check_clicks
 from unskew.choose.assembly import Assembly, assemble
 from unskew.choose.budget import Budget
 from unskew.choose.choice import Choice
-from unskew.choose.search import Search, Trial, expected_trials
+from unskew.choose.found import Trial
+from unskew.choose.search import Search, expected_trials
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
@@ -43,14 +44,14 @@ class AutoRanker(TreeRanker):
 
     Queries are split into folds; whatever is judged on some queries was trained on others. The
     likelihood of held-out clicks chooses the click model and the size of the trees. The model is a
-    blend of a debiased and a position-blind half, each of them several models of other queries; how
-    far the debiased half is trusted is chosen by the doubly robust DCG of held-out queries. All of it
-    is one sum of trees.
+    blend of a debiased and an undebiased half, each of them several models of other queries; how far
+    the debiased half is trusted follows from how much of the order of the lists debiasing takes out of
+    the scores. All of it is one sum of trees.
 
     Parameters
     ----------
     trials
-        The most trainings; a whole search makes about twenty.
+        The most trainings; a whole search makes about 25.
     seconds
         The most seconds. What was found by then is what the model is made of.
     debias

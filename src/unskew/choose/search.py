@@ -2,9 +2,10 @@
 
 1. On one fold: the likelihood that ignores positions, then one model of the likelihood for each click
    model. The clicks of the held-out queries choose the click model, then the size of its trees.
-2. On every fold: the chosen likelihood and the one that ignores positions, which together are the two
-   halves of a blend; then LambdaMART on the posterior relevance.
-3. On one fold: LambdaMART on raw clicks and with Pairwise Debiasing, to hold the blend against.
+2. On every fold: the chosen likelihood, which is the debiased half of a blend, then the one that ignores
+   positions and LambdaMART on raw clicks, which are the other.
+3. On one fold: LambdaMART on the posterior relevance, and on the others if the ranking of held-out
+   queries gains from it; then Pairwise Debiasing, to hold the blend against.
 
 What is found when the budget ends, or when the user interrupts, is what the model is made of. On a
 large log the first step looks at a part of the queries.
@@ -15,13 +16,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from unskew.array_types import FloatArray
+from unskew.choose.blend import finish_helps
 from unskew.choose.budget import Budget, BudgetSpentError
 from unskew.choose.candidates import (
     DEBIASED,
@@ -36,6 +37,8 @@ from unskew.choose.candidates import (
     pairwise,
     raw,
 )
+from unskew.choose.found import Found, Member, Trial
+from unskew.choose.judge import Judge
 from unskew.choose.splits import Fold, Folds, take_queries
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
@@ -44,66 +47,11 @@ from unskew.rankers.sizes import default_leaves
 
 # About how many documents the first step looks at, and from how many on trees take larger steps.
 EXPLORED, LARGE = 40_000, 60_000
-# A later candidate must raise the mean log-likelihood by this share of it to take the place.
-CLEARLY_BETTER = 0.001
+# A later candidate must raise the log-likelihood of all held-out clicks by so much to take the place.
+CLEARLY_BETTER = 12.0
 # The log-likelihood of the held-out clicks of a fold must rise by more than chance makes it rise.
 LEAST_GAIN, NEWTON_STEPS = 3.0, 6
 LARGE_SETTINGS = {"learning_rate": 0.1, "n_estimators": 600}
-
-
-@dataclass
-class Trial:
-    """One training: what, on which queries, how it fared.
-
-    ``log_likelihood`` is the mean over the held-out impressions; ``gain`` is how much higher the sum is
-    than with one relevance for all documents.
-    """
-
-    title: str
-    part: str
-    fold: int
-    settings: dict[str, Any]
-    trees: int
-    seconds: float
-    log_likelihood: float | None = None
-    gain: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """A trained ranker and what it says about the held-out documents of its fold."""
-
-    candidate: Candidate
-    ranker: Any
-    fold: int
-    score: FloatArray
-    relevance: FloatArray | None
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation of its scores."""
-        return float(self.score.std())
-
-
-@dataclass(eq=False)
-class Found:
-    """What a search has found so far.
-
-    ``members`` has the trained rankers of each part by fold, ``chosen`` the debiased candidate.
-    """
-
-    members: dict[str, dict[int, Member]] = field(default_factory=dict)
-    trials: list[Trial] = field(default_factory=list)
-    chosen: Candidate | None = None
-    notes: list[str] = field(default_factory=list)
-
-    def add(self, member: Member) -> None:
-        """Keep a trained ranker for its part and fold."""
-        self.members.setdefault(member.candidate.part, {})[member.fold] = member
-
-    def of(self, part: str) -> dict[int, Member]:
-        """The rankers of one part by fold."""
-        return self.members.get(part, {})
 
 
 class InterruptedSearchError(Exception):
@@ -168,8 +116,7 @@ class Search:
             self._fill_folds()
             if self.found.chosen is not None:
                 self._finish()
-            for one in (raw(self.leaves), pairwise(self.leaves)):
-                self._train(one, 0)
+            self._train(pairwise(self.leaves), 0)
         except BudgetSpentError:
             self.found.notes.append(
                 f"the budget ended the search after {len(self.found.trials)} trials"
@@ -206,6 +153,7 @@ class Search:
         learned = isinstance(self._debias, str) and self._debias == "click-model"
         names = click_models_for(self.data) if learned else ["pbm"]
         tried: list[tuple[float, Candidate]] = []
+        impressions = _impressions(self._fold(folds, 0).held_out)
 
         def attempt(candidate: Candidate) -> None:
             member = self._train(candidate, 0, folds)
@@ -218,7 +166,7 @@ class Search:
             """The first that no later one clearly beats: simple models and default sizes first."""
             value, candidate = tried[0]
             for other, later in tried[1:]:
-                if other > value + CLEARLY_BETTER * abs(value):
+                if (other - value) * impressions > CLEARLY_BETTER:
                     value, candidate = other, later
             return candidate
 
@@ -249,11 +197,15 @@ class Search:
 
     def _fill_folds(self) -> None:
         """Both halves of the blend on every fold that they lack."""
-        halves = [*([] if self.found.chosen is None else [self.found.chosen]), blind(self.leaves)]
+        parts = [*([] if self.found.chosen is None else [self.found.chosen]), blind(self.leaves)]
         for fold in range(len(self.folds)):
-            for candidate in halves:
+            for candidate in parts:
                 if fold not in self.found.of(candidate.part):
                     self._train(candidate, fold)
+        for fold in range(len(self.folds)):
+            self._train(raw(self.leaves), fold)
+
+    # Step 3 -------------------------------------------------------------------------------------
 
     def _finish(self) -> None:
         """LambdaMART on each fold, on the posterior relevance of the documents of the others."""
@@ -264,8 +216,10 @@ class Search:
         for number, member in members.items():
             fold = self._fold(self.folds, number)
             posterior[fold.documents] = member.ranker.posterior(fold.held_out).relevance
-        for number in range(len(self.folds)):
-            self._train_finish(number, posterior)
+        self._train_finish(0, posterior)
+        if finish_helps(Judge(self.data, self.folds, self.found), self.found):
+            for number in range(1, len(self.folds)):
+                self._train_finish(number, posterior)
 
     def _train_finish(self, number: int, posterior: FloatArray) -> None:
         query = self.data.documents.query
@@ -372,10 +326,15 @@ def _gain(member: Member, fold: Fold) -> float:
     return float(present - alone)
 
 
+def _impressions(data: Impressions) -> float:
+    """How many results were shown, in sessions times their weight."""
+    return float(data.patterns.mass @ np.diff(data.pages.offsets)[data.patterns.page])
+
+
 def expected_trials(data: Impressions, debias: Any, n_folds: int) -> int:
-    """How many trials a search without limits makes, for the progress bar."""
+    """How many trials a search without limits makes, for the progress bar: more if a finish helps."""
     if debias is None:
-        return n_folds + 2
+        return 2 * n_folds + 1
     learned = isinstance(debias, str) and debias == "click-model"
     models = len(click_models_for(data)) if learned else 1
     again = n_folds if len(data.documents) > EXPLORED else n_folds - 1

@@ -105,13 +105,18 @@ class DoublyRobustDCG:
 
 
 def sightings_by_position(
-    data: Impressions, bias: PositionBias | npt.ArrayLike, mass: FloatArray | None = None
+    data: Impressions,
+    bias: PositionBias | npt.ArrayLike,
+    mass: FloatArray | None = None,
+    *,
+    base: npt.ArrayLike = (0.0,),
 ) -> Sightings:
     """The sightings of a log under the position-based model.
 
     ``bias`` is a `PositionBias`, whose ``t_plus`` is the examination, or an examination by position;
-    beyond its end the last value continues. ``mass`` says how much each pattern counts, by default
-    its sessions times their weight.
+    ``base`` is the chance by position of a click that relevance has no part in. Beyond their ends the
+    last values continue. ``mass`` says how much each pattern counts, by default its sessions times
+    their weight.
     """
     curve = np.asarray(getattr(bias, "t_plus", bias), dtype=np.float64)
     if curve.ndim != 1 or not len(curve) or not (np.isfinite(curve) & (curve > 0)).all():
@@ -122,10 +127,10 @@ def sightings_by_position(
     counts = count_statistics(data, mass)
     shown = np.repeat(counts.impressions, np.diff(pages.offsets))
     entries = np.flatnonzero(shown > 0)
-    examined = examination(pages.position[entries], curve)
+    position = pages.position[entries]
     return Sightings(
-        pages.document[entries], shown[entries], counts.clicks[entries], examined,
-        np.zeros(len(entries)),
+        pages.document[entries], shown[entries], counts.clicks[entries],
+        examination(position, curve), examination(position, np.asarray(base, dtype=np.float64)),
     )  # fmt: skip
 
 
