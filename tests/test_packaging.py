@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,21 @@ def test_star_import_gives_every_public_name() -> None:
     namespace: dict[str, object] = {}
     exec("from unskew import *", namespace)  # noqa: S102
     assert set(unskew.__all__) <= set(namespace)
+
+
+@pytest.mark.parametrize("room", ["", ".bias", ".clicks", ".engines", ".online", ".simulate"])
+def test_names_for_type_checkers_are_public(room: str) -> None:
+    """Whatever a lazy package imports for type checkers is a public name of it that leads there."""
+    package = import_module(f"unskew{room}")
+    tree = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    assert len(imports) == len(block.body) > 2
+    for node in imports:
+        for one in node.names:
+            assert one.name in package.__all__
+            home = import_module(str(node.module))
+            assert getattr(package, one.name) is getattr(home, one.name)
 
 
 def test_licence_is_whole() -> None:

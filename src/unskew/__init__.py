@@ -55,50 +55,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Each public name with the module it lives in, and the public modules. They load on first use, so that
-# importing the package touches no optional dependency.
-_NAMES, __getattr__, __dir__ = lazy_names(
-    __name__,
-    (
-        "unskew.errors:DataError",
-        "unskew.engines.compaction:compact",
-        "unskew.errors:EngineError",
-        "unskew.errors:MissingDependencyError",
-        "unskew.errors:StoreError",
-        "unskew.errors:UnskewError",
-        "unskew.errors:UsageError",
-        "unskew.choose.fit:fit",
-        "unskew.choose.ranker:AutoRanker",
-        "unskew.log.features:Features",
-        "unskew.log.impressions:Impressions",
-        "unskew.log.labelled:LabelledData",
-        "unskew.log.parts:Parts",
-        "unskew.rankers.click_model.ranker:ClickModelRanker",
-        "unskew.rankers.neural.ranker:NeuralRanker",
-        "unskew.position_bias:PositionBias",
-        "unskew.rankers.ranksvm.ranker:PropensityRankSVM",
-        "unskew.rankers.lambdamart.ranker:UnbiasedLambdaMART",
-        "unskew.evaluation.evaluation:Evaluation",
-        "unskew.evaluation.evaluation:average_rank",
-        "unskew.evaluation.evaluation:evaluate",
-        "unskew.evaluation.counterfactual:evaluate_clicks",
-        "unskew.evaluation.log_evaluation:evaluate_log",
-        "unskew.evaluation.significance:compare",
-        "unskew.choose.advice:advise",
-        "unskew.choose.tuning:tune",
-        "unskew.export.scorer:Scorer",
-        "unskew.loading:load",
-        "unskew.log.read:read_labels",
-        "unskew.log.read:read_log",
-        "unskew.reporting.report:Report",
-        "unskew.reporting.report:report",
-        "unskew.bias",
-        "unskew.clicks",
-        "unskew.datasets",
-        "unskew.engines",
-        "unskew.online",
-        "unskew.simulate",
-    ),
-)
+# What is imported above for type checkers is public; it loads on first use, so that importing the
+# package touches no optional dependency.
+_NAMES, __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["__version__", *_NAMES]

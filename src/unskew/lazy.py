@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
 
 def lazy_names(
-    package: str, homes: Iterable[str]
+    package: str, homes: Iterable[str] = ()
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """The names, ``__getattr__`` and ``__dir__`` of a package, from homes such as ``"module:name"``.
+    """The names, ``__getattr__`` and ``__dir__`` of a package.
 
-    A home without a name is a public module.
+    The names are those that its source imports for type checkers, each on a line of its own that
+    says ``from MODULE import NAME as NAME``, and those of ``homes`` such as ``"module:name"``.
     """
-    home = {text.rpartition(":")[2].rpartition(".")[2]: text for text in homes}
+    home = dict(_imports(package))
+    home |= {name: module for module, _, name in (text.partition(":") for text in homes)}
 
     def load(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, _, attribute = home[name].partition(":")
-        value: Any = import_module(module)
-        value = getattr(value, attribute) if attribute else value
+        if home[name] == package:  # a public module
+            value: Any = import_module(f"{package}.{name}")
+        else:
+            value = getattr(import_module(home[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
     return list(home), load, lambda: sorted(sys.modules[package].__all__)
+
+
+def _imports(package: str) -> Iterator[tuple[str, str]]:
+    """The names that a package hands on for type checkers, with the modules they live in."""
+    source: str = sys.modules[package].__loader__.get_source(package)  # type: ignore[union-attr]
+    for line in source.splitlines():
+        match line.split():
+            case ["from", module, "import", name, "as", public] if name == public:
+                yield name, module

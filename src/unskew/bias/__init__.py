@@ -24,19 +24,7 @@ if TYPE_CHECKING:
     from unskew.position_bias import PositionBias as PositionBias
     from unskew.rankers.neural.dual_learning import DualLearning as DualLearning
 
-# The estimators of the registry, and the rest; they load on first use.
+# The estimators of the registry are public names, beside those above.
 __all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    (
-        *(entry.home for entry in METHODS.values() if entry.home),
-        "unskew.bias.estimator:BiasEstimator",
-        "unskew.position_bias:PositionBias",
-        "unskew.bias.bootstrap:bootstrap_bias",
-        "unskew.bias.by_context:fit_by_context",
-        "unskew.bias.comparison:compare_estimators",
-        "unskew.bias.identify:facts_of",
-        "unskew.bias.saved:load_bias",
-        "unskew.bias.saved:save_bias",
-        "unskew.bias.shuffling:shuffling_of",
-    ),
+    __name__, (entry.home for entry in METHODS.values() if entry.home)
 )

@@ -23,18 +23,8 @@ if TYPE_CHECKING:
     from unskew.clicks.trust_bias import TrustBiasModel as TrustBiasModel
     from unskew.clicks.ubm import UserBrowsingModel as UserBrowsingModel
 
-# The class of every registered model and what fits them are public names here; they load on first use.
-_NAMES, __getattr__, __dir__ = lazy_names(
-    __name__,
-    [
-        *(entry.home for entry in CLICK_MODELS.values()),
-        "unskew.clicks.fitting.comparison:ClickModelOutcome",
-        "unskew.clicks.fitting.comparison:compare_click_models",
-        "unskew.clicks.fitting.fitted:FittedClickModel",
-        "unskew.clicks.fitting.fitted:fit_click_model",
-        "unskew.clicks.fitting.measures:ClickMeasures",
-    ],
-)
+# The class of every registered model is a public name here, beside those above.
+_NAMES, __getattr__, __dir__ = lazy_names(__name__, (entry.home for entry in CLICK_MODELS.values()))
 
 __all__ = ["CLICK_MODELS", "EYE_TRACKING", "ClickModel", "click_model", *_NAMES]
 

@@ -12,13 +12,4 @@ if TYPE_CHECKING:
     from unskew.engines.local import Local as Local
     from unskew.engines.spark_cluster import Spark as Spark
 
-_NAMES, __getattr__, __dir__ = lazy_names(
-    __name__,
-    (
-        "unskew.engines.dask_cluster:Dask",
-        "unskew.engines.local:Local",
-        "unskew.engines.spark_cluster:Spark",
-    ),
-)
-
-__all__ = [*_NAMES]
+__all__, __getattr__, __dir__ = lazy_names(__name__)

@@ -19,20 +19,4 @@ if TYPE_CHECKING:
     from unskew.online.preference import read_interleaving as read_interleaving
     from unskew.online.rankings import mix_rankings as mix_rankings
 
-# Each public name with the module it lives in; they load on first use.
-__all__, __getattr__, __dir__ = lazy_names(
-    __name__,
-    (
-        "unskew.online.ab:ABReading",
-        "unskew.online.preference:InterleavingReading",
-        "unskew.online.interleaving:Mixed",
-        "unskew.online.power:Plan",
-        "unskew.online.interleaving:competitive_pairs",
-        "unskew.online.rankings:mix_rankings",
-        "unskew.online.power:plan_ab",
-        "unskew.online.interleaving:probabilistic",
-        "unskew.online.ab:read_ab",
-        "unskew.online.preference:read_interleaving",
-        "unskew.online.interleaving:team_draft",
-    ),
-)
+__all__, __getattr__, __dir__ = lazy_names(__name__)

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from unskew.clicks import CLICK_MODELS, ClickModel, click_model
-from unskew.simulate.policies import (
-    LoggingPolicy,
-    changing_policy,
-    drifting_policy,
-    epsilon_policy,
-    model_policy,
-    random_policy,
-    rank_svm_policy,
-    score_policy,
-)
-from unskew.simulate.propensities import Propensities
-from unskew.simulate.sampling import (
-    sample,
-    sample_batches,
-    sample_to_parquet,
-    true_propensities,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "CLICK_MODELS",
-    "ClickModel",
-    "LoggingPolicy",
-    "Propensities",
-    "changing_policy",
-    "click_model",
-    "drifting_policy",
-    "epsilon_policy",
-    "model_policy",
-    "random_policy",
-    "rank_svm_policy",
-    "sample",
-    "sample_batches",
-    "sample_to_parquet",
-    "score_policy",
-    "true_propensities",
-]
+from unskew.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from unskew.clicks import CLICK_MODELS as CLICK_MODELS
+    from unskew.clicks import ClickModel as ClickModel
+    from unskew.clicks import click_model as click_model
+    from unskew.simulate.policies import LoggingPolicy as LoggingPolicy
+    from unskew.simulate.policies import changing_policy as changing_policy
+    from unskew.simulate.policies import drifting_policy as drifting_policy
+    from unskew.simulate.policies import epsilon_policy as epsilon_policy
+    from unskew.simulate.policies import model_policy as model_policy
+    from unskew.simulate.policies import random_policy as random_policy
+    from unskew.simulate.policies import rank_svm_policy as rank_svm_policy
+    from unskew.simulate.policies import score_policy as score_policy
+    from unskew.simulate.propensities import Propensities as Propensities
+    from unskew.simulate.sampling import sample as sample
+    from unskew.simulate.sampling import sample_batches as sample_batches
+    from unskew.simulate.sampling import sample_to_parquet as sample_to_parquet
+    from unskew.simulate.sampling import true_propensities as true_propensities
+
+__all__, __getattr__, __dir__ = lazy_names(__name__)
