@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from unskew.errors import MissingDependencyError, UsageError
 
@@ -39,26 +39,41 @@ PACKAGES: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class RankerEntry:
-    """A ranker: where it lives, and the extra it needs, if any.
-
-    Its name is also the kind of folder that it is saved as; ``old_kinds`` are what earlier versions
-    called that.
-    """
+class Entry:
+    """What every entry has: its name, its home, what help texts say of it, the extra it needs."""
 
     name: str
     home: str
     summary: str
-    extra: str | None = None
-    old_kinds: tuple[str, ...] = ()
+    extra: str | None = field(default=None, kw_only=True)
+
+    # How the name is written where the entry is chosen.
+    spelled: ClassVar[str] = "{}"
 
     def load(self) -> Any:
-        """Its class."""
-        return _load(self.home, self.name, self.extra)
+        """What stands at its home: a class, a `Library` or a format."""
+        module, _, attribute = self.home.partition(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if self.extra is None:
+                raise
+            chosen = self.spelled.format(self.name)
+            raise MissingDependencyError(PACKAGES[self.extra], self.extra, chosen) from error
 
 
 @dataclass(frozen=True)
-class Method:
+class RankerEntry(Entry):
+    """A ranker: its name is also the kind of folder that it is saved as.
+
+    ``old_kinds`` are what earlier versions called that.
+    """
+
+    old_kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Method(Entry):
     """A way to treat clicks.
 
     Attributes
@@ -66,8 +81,7 @@ class Method:
     title
         What tables call it.
     home, settings
-        Where its estimator lives, and the settings that make it this method; a method without one
-        exists only within a ranker.
+        Where its estimator lives, or `WITHIN_A_RANKER`, and the settings that make it this method.
     learned_by
         The rankers that learn the bias while they train.
     held_by
@@ -81,16 +95,13 @@ class Method:
 
     """
 
-    name: str
+    _: KW_ONLY
     title: str
-    summary: str
-    home: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     learned_by: tuple[str, ...] = ()
     held_by: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     needs_alone: tuple[str, ...] = ()
-    extra: str | None = None
     sides: tuple[bool, bool] = (False, False)
     loss: str | None = None
 
@@ -101,24 +112,16 @@ class Method:
 
     def load(self) -> Any:
         """The class of its estimator."""
-        if self.home is None:
+        if not self.home:
             raise UsageError(
                 f"{self.name} is learned by a ranker while it trains and cannot be estimated alone"
             )
-        return _load(self.home, self.name, self.extra)
+        return super().load()
 
 
 @dataclass(frozen=True)
-class ClickModelEntry:
+class ClickModelEntry(Entry):
     """A click model: where it lives and what it assumes. Its class declares the parameters."""
-
-    name: str
-    home: str
-    summary: str
-
-    def load(self) -> Any:
-        """Its class."""
-        return _load(self.home, self.name, None)
 
     def parameters(self) -> dict[str, str]:
         """Its parameters and what each means."""
@@ -127,11 +130,13 @@ class ClickModelEntry:
 
 
 @dataclass(frozen=True)
-class ExportEntry:
+class ExportEntry(Entry):
     """A format that models are exported to.
 
     Attributes
     ----------
+    title
+        What the other system is called.
     versions
         The versions of the other system from which its rules hold, the newest last; empty if it
         does not matter. A version in between has the rules of the one before it.
@@ -144,53 +149,36 @@ class ExportEntry:
 
     """
 
-    name: str
-    home: str
+    _: KW_ONLY
     title: str
-    summary: str
-    extra: str | None = None
     versions: tuple[str, ...] = ()
     newest: int | None = None
     boosters: tuple[str, ...] = ("lightgbm", "xgboost")
     rankers: tuple[str, ...] = ()
 
-    def load(self) -> Any:
-        """What writes and scores it."""
-        return _load(self.home, self.name, self.extra)
+
+@dataclass(frozen=True)
+class BoosterEntry(Entry):
+    """A library that grows trees; its home is a `unskew.trees.boosters.Library`."""
+
+    title: str = field(kw_only=True)
+
+    spelled: ClassVar[str] = 'booster="{}"'
 
 
 @dataclass(frozen=True)
-class BoosterEntry:
-    """A library that grows trees: its `unskew.trees.boosters.Library`, and the extra it needs."""
+class EngineEntry(Entry):
+    """An engine that trains with several workers."""
 
-    name: str
-    home: str
-    title: str
-    summary: str
-    extra: str | None = None
-
-    def load(self) -> Any:
-        """Its `Library`."""
-        return _load(self.home, f'booster="{self.name}"', self.extra)
-
-
-@dataclass(frozen=True)
-class EngineEntry:
-    """An engine that trains with several workers, and the extra it needs."""
-
-    name: str
-    home: str
-    summary: str
-    extra: str | None = None
-
-    def load(self) -> Any:
-        """Its class."""
-        return _load(self.home, f'engine="{self.name}"', self.extra)
+    spelled: ClassVar[str] = 'engine="{}"'
 
 
 def _named(*entries: Any) -> Mapping[str, Any]:
     return MappingProxyType({entry.name: entry for entry in entries})
 
+
+# The home of a method that no estimator has: it exists only while a ranker trains.
+WITHIN_A_RANKER = ""
 
 # The rankers that learn from pairs of a clicked and an unclicked result, and all of them.
 _PAIRWISE = ("lambdamart", "ranksvm", "dnn")
@@ -230,9 +218,9 @@ RANKERS: Mapping[str, RankerEntry] = _named(
 METHODS: Mapping[str, Method] = _named(
     Method(
         "pairwise",
-        "Pairwise Debiasing",
+        "unskew.bias.pairwise:PairwiseDebiasing",
         "Pairwise Debiasing: both curves from the losses of pairs",
-        home="unskew.bias.pairwise:PairwiseDebiasing",
+        title="Pairwise Debiasing",
         learned_by=_PAIRWISE,
         needs_alone=(SCORES,),
         sides=(True, True),
@@ -240,57 +228,59 @@ METHODS: Mapping[str, Method] = _named(
     ),
     Method(
         "clicked",
-        "Pairwise Debiasing, clicked side only",
+        WITHIN_A_RANKER,
         "Pairwise Debiasing of the clicked side only, t_minus held at 1",
+        title="Pairwise Debiasing, clicked side only",
         learned_by=_PAIRWISE,
         sides=(True, False),
         loss="pairwise",
     ),
     Method(
         "click-model",
-        "Click model",
+        WITHIN_A_RANKER,
         "EM of a click model beside trees for the relevance",
+        title="Click model",
         learned_by=("click-model", "auto"),
         needs=(FEATURES,),
     ),
     Method(
         "randomization",
-        "Randomization",
+        "unskew.bias.randomization:Randomization",
         "CTR by position in shuffled lists",
-        home="unskew.bias.randomization:Randomization",
+        title="Randomization",
         held_by=_ALL,
         needs=(SHUFFLED_LISTS,),
     ),
     Method(
         "harvesting",
-        "Intervention harvesting",
+        "unskew.bias.harvesting:Harvesting",
         "documents seen at two positions compare the two, all pairs at once",
-        home="unskew.bias.harvesting:Harvesting",
+        title="Intervention harvesting",
         held_by=_ALL,
         needs=(MOVING_DOCUMENTS,),
     ),
     Method(
         "regression-em",
-        "Regression-EM",
+        "unskew.bias.regression_em:RegressionEM",
         "examination and relevance, relevance by trees on the features of other queries",
-        home="unskew.bias.regression_em:RegressionEM",
+        title="Regression-EM",
         held_by=_ALL,
         needs=(FEATURES,),
     ),
     Method(
         "table-em",
-        "EM with a table",
+        "unskew.bias.regression_em:RegressionEM",
         "the same model with one free relevance per document",
-        home="unskew.bias.regression_em:RegressionEM",
+        title="EM with a table",
         settings=MappingProxyType({"relevance": "table"}),
         held_by=_ALL,
         needs=(MOVING_DOCUMENTS,),
     ),
     Method(
         "dual-learning",
-        "Dual Learning",
+        "unskew.rankers.neural.dual_learning:DualLearning",
         "propensity and ranking networks that weight each other's losses",
-        home="unskew.rankers.neural.dual_learning:DualLearning",
+        title="Dual Learning",
         learned_by=("dnn",),
         needs=(FEATURES,),
         extra="neural",
@@ -298,9 +288,9 @@ METHODS: Mapping[str, Method] = _named(
     ),
     Method(
         "relative-ctr",
-        "Relative CTR",
+        "unskew.bias.relative_ctr:RelativeCTR",
         "CTR by position relative to position 1, the naive reference",
-        home="unskew.bias.relative_ctr:RelativeCTR",
+        title="Relative CTR",
         held_by=_ALL,
     ),
 )
@@ -347,85 +337,87 @@ EXPORTS: Mapping[str, ExportEntry] = _named(
     ExportEntry(
         "elasticsearch",
         "unskew.export.elasticsearch:FORMAT",
-        "Elasticsearch",
         "its own learning to rank: a trained model",
+        title="Elasticsearch",
         versions=("8.12", "8.15"),
         newest=9,
     ),
     ExportEntry(
         "elasticsearch-ltr",
         "unskew.export.elasticsearch_ltr:FORMAT",
-        "Elasticsearch LTR plugin",
         "model/xgboost+json, and its raw form",
+        title="Elasticsearch LTR plugin",
         versions=("7.0", "8.12"),
         newest=9,
     ),
     ExportEntry(
         "opensearch",
         "unskew.export.opensearch:FORMAT",
-        "OpenSearch",
         "model/xgboost+json of its learning-to-rank plugin, and its raw form",
+        title="OpenSearch",
         versions=("2.0", "3.0", "3.3", "3.8"),
         newest=3,
     ),
     ExportEntry(
         "solr",
         "unskew.export.solr:FORMAT",
-        "Solr",
         "MultipleAdditiveTreesModel",
+        title="Solr",
         versions=("8.0", "9.2"),
         newest=10,
     ),
     ExportEntry(
         "vespa",
         "unskew.export.vespa:FORMAT",
-        "Vespa",
         "the booster's JSON as Vespa reads it",
+        title="Vespa",
     ),
     ExportEntry(
         "onnx",
         "unskew.export.onnx_model:FORMAT",
-        "ONNX",
         "a graph for onnxruntime and others",
+        title="ONNX",
         extra="onnx",
         rankers=("ranksvm", "dnn"),
     ),
     ExportEntry(
         "treelite",
         "unskew.export.treelite_model:FORMAT",
-        "treelite",
         "its binary form of trees",
+        title="treelite",
         extra="treelite",
     ),
     ExportEntry(
         "c",
         "unskew.export.c_code:FORMAT",
-        "C",
         "C code without dependencies, by tl2cgen",
+        title="C",
         extra="treelite",
     ),
     ExportEntry(
         "lightgbm",
         "unskew.export.lightgbm_file:FORMAT",
-        "LightGBM",
         "its own text",
+        title="LightGBM",
         boosters=("lightgbm",),
     ),
     ExportEntry(
         "xgboost",
         "unskew.export.xgboost_file:FORMAT",
-        "XGBoost",
         "its own JSON",
+        title="XGBoost",
     ),
 )
 
 BOOSTERS: Mapping[str, BoosterEntry] = _named(
-    BoosterEntry("lightgbm", "unskew.trees.lightgbm_trees:LIBRARY", "LightGBM", "the default"),
+    BoosterEntry(
+        "lightgbm", "unskew.trees.lightgbm_trees:LIBRARY", "the default", title="LightGBM"
+    ),
     BoosterEntry(
         "xgboost",
         "unskew.trees.xgboost_trees:LIBRARY",
-        "XGBoost",
         "without min_data_in_leaf",
+        title="XGBoost",
         extra="xgboost",
     ),
 )
@@ -502,13 +494,3 @@ def _choices(ranker: str | None) -> str:
     names = [m.name for m in METHODS.values() if ranker is None or ranker in m.rankers]
     listed = "".join(f'"{name}", ' for name in names)
     return f"{listed}None, an estimator, a PositionBias or an array of propensities"
-
-
-def _load(home: str, name: str, extra: str | None) -> Any:
-    module, _, attribute = home.partition(":")
-    try:
-        return getattr(import_module(module), attribute)
-    except ModuleNotFoundError as error:
-        if extra is None:
-            raise
-        raise MissingDependencyError(PACKAGES[extra], extra, name) from error

@@ -140,7 +140,7 @@ def _outcome(
         try:
             bias = fit(name, make_estimator(name, **options), data)
         except UnskewError as error:
-            if name not in METHODS or METHODS[name].home is None:
+            if name not in METHODS or not METHODS[name].home:
                 raise
             return Outcome(name, time.perf_counter() - started, None, str(error))
     seconds = time.perf_counter() - started
