@@ -21,7 +21,6 @@ from unskew.choose.search import Search, expected_trials
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
-from unskew.log.log_summary import LogSummary
 from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
 from unskew.rankers.base import Ranker
@@ -47,6 +46,10 @@ class AutoRanker(TreeRanker):
     blend of a debiased and an undebiased half, each of them several models of other queries; how far
     the debiased half is trusted follows from how much of the order of the lists debiasing takes out of
     the scores. All of it is one sum of trees.
+
+    `fit` calls its ``callbacks`` after every trial; one that returns True ends the search. With
+    ``init_model``, an earlier `AutoRanker` or its folder, nothing is chosen again: its trees grow on
+    by the likelihood of these clicks, as long as held-out queries gain from it.
 
     Parameters
     ----------
@@ -113,13 +116,11 @@ class AutoRanker(TreeRanker):
         verbose: int = 1,
     ) -> None:
         super().__init__(
-            debias=debias, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
-            random_state=random_state, verbose=verbose,
+            debias=debias, n_positions=n_positions, booster=booster, ndcg_at=ndcg_at,
+            random_state=random_state, n_jobs=n_jobs, verbose=verbose,
         )  # fmt: skip
         self.trials = trials
         self.seconds = seconds
-        self.booster = booster
-        self._booster_params = {}
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters; there are none for the booster."""
@@ -130,56 +131,23 @@ class AutoRanker(TreeRanker):
 
     # Learning -----------------------------------------------------------------------------------
 
-    def fit(
+    def _learn_clicks(
         self,
-        X: Any,
-        click: Any = None,
-        *,
-        session: Any = None,
-        query: Any = None,
-        position: Any = None,
-        doc: Any = None,
-        weight: Any = None,
-        context: Any = None,
-        validation: LabelledData | Impressions | None = None,
-        callbacks: Sequence[Callback] = (),
-        init_model: Ranker | str | os.PathLike[str] | None = None,
-        engine: Any = None,
-    ) -> Self:
-        """Choose and learn, from `Impressions`, their folder, or one row per result of every session.
-
-        ``callbacks`` are called after every trial; one that returns True ends the search. With
-        ``init_model``, an earlier `AutoRanker` or its folder, nothing is chosen again: its trees grow
-        on by the likelihood of these clicks, as long as held-out queries gain from it.
-        """
-        self._check()
-        if engine is not None:
-            raise UsageError("AutoRanker chooses on one machine only: leave engine away")
+        data: Impressions,
+        validation: LabelledData | Impressions | None,
+        callbacks: Sequence[Callback],
+        init_model: Ranker | str | os.PathLike[str] | None,
+    ) -> None:
         if validation is not None:
             raise UsageError("AutoRanker holds out queries by itself: leave validation away")
-        data = self._clicks(
-            X, click, session=session, query=query, position=position, doc=doc, weight=weight,
-            context=context,
-        )  # fmt: skip
         check_rankable(data.features)
         check_clicks(data)
         if init_model is not None:
             self._continue(data, self._earlier(init_model), callbacks)
         else:
             self._choose(data, callbacks)
-        self.training_log_ = LogSummary.of(data)
-        return self
 
-    def fit_labels(
-        self,
-        X: Any,
-        relevance: Any = None,
-        *,
-        query: Any = None,
-        validation: LabelledData | Impressions | None = None,
-        callbacks: Sequence[Callback] = (),
-        init_model: Ranker | str | os.PathLike[str] | None = None,
-    ) -> Self:
+    def fit_labels(self, X: Any, relevance: Any = None, **options: Any) -> Self:
         """Refused: labels have no bias, so that there is nothing to choose."""
         raise UsageError(
             "AutoRanker chooses how clicks are treated, and labels have no bias: train "
@@ -219,7 +187,7 @@ class AutoRanker(TreeRanker):
         ]
         self.best_round_, self.interrupted_ = None, search.interrupted
         for remark in search.remarks():
-            warnings.warn(remark, stacklevel=4)
+            warnings.warn(remark, stacklevel=5)
 
     def _watched(self, search: Search) -> None:
         """A place for whoever wants to see what was found and not chosen."""

@@ -94,11 +94,8 @@ class Fitting:
 
     def _tree_settings(self) -> TreeSettings:
         ranker, n = self.ranker, max(1, self.parts.total("documents"))
-        if isinstance(ranker, ClickModelRanker):
-            ranker.sizes_ = ranker._sizes(n)
-            return ranker._tree_settings(seed_of(ranker.random_state))
-        ranker.sizes_ = ranker._sizes_for(n, self.parts.n_rows)
-        found: TreeSettings = ranker._settings_by_rows(self.parts.n_rows / n)
+        seed = seed_of(ranker.random_state)
+        found: TreeSettings = ranker._tree_settings(n, self.parts.n_rows, seed)
         return found
 
     def _debiasing(self, n_positions: int) -> Debiasing:

@@ -177,13 +177,22 @@ class Ranker(BaseEstimator, ABC):
             X, click, session=session, query=query, position=position, doc=doc, weight=weight,
             context=context,
         )  # fmt: skip
-        n_positions = data.n_curve_positions(self.n_positions)
-        part = data
-        if validation is None and self._holds_out:
-            part, validation = hold_out_clicks(data, HELD_OUT, self._split_rng())
-        self._learn(part, self.debias, n_positions, validation, callbacks, init_model)
+        self._learn_clicks(data, validation, callbacks, init_model)
         self.training_log_ = LogSummary.of(data) if self._remembers_log else None
         return self
+
+    def _learn_clicks(
+        self,
+        data: Impressions,
+        validation: LabelledData | Impressions | None,
+        callbacks: Sequence[Callback],
+        init_model: Ranker | str | os.PathLike[str] | None,
+    ) -> None:
+        """Learn from a log, but for the part of it that is held out."""
+        n_positions = data.n_curve_positions(self.n_positions)
+        if validation is None and self._holds_out:
+            data, validation = hold_out_clicks(data, HELD_OUT, self._split_rng())
+        self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
 
     def fit_labels(
         self,

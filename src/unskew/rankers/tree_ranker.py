@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from unskew.array_types import FloatArray
 from unskew.errors import UsageError
+from unskew.log.features import Features
 from unskew.rankers.base import Ranker
 from unskew.rankers.ranking import Explanation
 from unskew.rankers.settings import ABOVE_ZERO, COUNT, SHARE, Constraint, optional, whole
 from unskew.rankers.sizes import TreeSizes
 from unskew.registry import BOOSTERS
-from unskew.trees.boosters import Trees, library
+from unskew.trees.boosters import Grower, Trees, TreeSettings, library
 
 # The settings of trees, beside the fewest documents in a leaf.
 TREES: Mapping[str, Constraint] = {
@@ -31,47 +32,26 @@ TREES: Mapping[str, Constraint] = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TreeRanker(Ranker):
     """A ranker whose scores are the sum of boosted trees.
 
-    Its ``__init__`` takes any further parameter of the booster and keeps it in `_booster_params`.
+    The ``__init__`` of a ranker takes any further parameter of the booster beside these settings, and
+    keeps it in `_booster_params`.
     """
 
-    n_estimators: int | None
-    learning_rate: float
-    num_leaves: int | None
-    feature_fraction: float
-    bagging_fraction: float
-    min_data_in_leaf: int | None
-    min_sum_hessian_in_leaf: float
-    booster: str
-    trees_: Trees
-    sizes_: TreeSizes
-    _booster_params: dict[str, Any]
+    n_estimators: int | None = None
+    learning_rate: float = 0.05
+    num_leaves: int | None = None
+    feature_fraction: float = 0.9
+    bagging_fraction: float = 0.9
+    min_data_in_leaf: int | None = None
+    min_sum_hessian_in_leaf: float = 2.5
+    booster: str = "lightgbm"
+    _booster_params: dict[str, Any] = field(default_factory=dict)
 
-    def _set_trees(
-        self,
-        *,
-        n_estimators: int | None,
-        learning_rate: float,
-        num_leaves: int | None,
-        feature_fraction: float,
-        bagging_fraction: float,
-        min_data_in_leaf: int | None,
-        min_sum_hessian_in_leaf: float,
-        booster: str,
-        booster_params: dict[str, Any],
-    ) -> None:
-        """Keep the settings of trees, for the ``__init__`` of a ranker that has them all."""
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.feature_fraction = feature_fraction
-        self.bagging_fraction = bagging_fraction
-        self.min_data_in_leaf = min_data_in_leaf
-        self.min_sum_hessian_in_leaf = min_sum_hessian_in_leaf
-        self.booster = booster
-        self._booster_params = booster_params
+    trees_: Trees = field(init=False)
+    sizes_: TreeSizes = field(init=False)
 
     # Parameters ---------------------------------------------------------------------------------
 
@@ -90,6 +70,39 @@ class TreeRanker(Ranker):
         return self
 
     # Learning -----------------------------------------------------------------------------------
+
+    def _sizes(self, n_documents: int, n_rows: int) -> TreeSizes:
+        """The sizes of the trees for so many documents, shown in so many rows of a log."""
+        raise NotImplementedError
+
+    def _documents_in_bin(self, n_documents: int, n_rows: int) -> int:
+        """The fewest documents in a bin of feature values."""
+        raise NotImplementedError
+
+    def _tree_settings(self, n_documents: int, n_rows: int, seed: int | None) -> TreeSettings:
+        """How the trees are grown on so many documents; their sizes are settled by it."""
+        self.sizes_ = self._sizes(n_documents, n_rows)
+        return TreeSettings(
+            learning_rate=self.learning_rate,
+            num_leaves=self.sizes_.num_leaves,
+            feature_fraction=self.feature_fraction,
+            bagging_fraction=self.bagging_fraction,
+            min_data_in_leaf=self.sizes_.min_data_in_leaf,
+            min_data_in_bin=self._documents_in_bin(n_documents, n_rows),
+            min_sum_hessian_in_leaf=self.min_sum_hessian_in_leaf,
+            seed=seed,
+            n_jobs=self.n_jobs,
+            extra=self._booster_params,
+        )
+
+    def _start_trees(
+        self, rows: Features, n_rows: int, seed: int | None, before: Self | None
+    ) -> tuple[Grower, int]:
+        """The trees before the first round, and how many there are already."""
+        earlier = None if before is None else before.trees_
+        settings = self._tree_settings(len(rows), n_rows, seed)
+        grower = library(self.booster).start(rows, settings, earlier)
+        return grower, 0 if earlier is None else earlier.n_rounds
 
     def _check_continues(self, before: Ranker) -> None:
         mine = next(kind for kind in type(self).__mro__ if TreeRanker in kind.__bases__)

@@ -19,8 +19,6 @@ from unskew.pairs import reference
 from unskew.pairs.reference import ClickedPage
 from unskew.position_bias import PositionBias
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
-from unskew.rankers.saving import load
-from unskew.rankers.sizes import default_leaves, default_trees
 from unskew.rankers.split import HELD_OUT, hold_out_clicks
 
 QUICK = {"n_estimators": 12, "verbose": 0, "n_jobs": 1, "random_state": 0, "min_data_in_leaf": 5}
@@ -301,46 +299,6 @@ def test_verbose_zero_prints_nothing(log, capfd):
     """Nothing reaches standard output or standard error."""
     UnbiasedLambdaMART(**QUICK).fit(log).predict(log.features)
     assert capfd.readouterr() == ("", "")
-
-
-def test_sizes_follow_the_data(log, tmp_path):
-    """Small logs get few small trees, the numbers can be read, saved, and given instead."""
-    ranker = UnbiasedLambdaMART(random_state=0, verbose=0).fit(log)
-    assert (ranker.n_estimators_, ranker.num_leaves_) == (100, 4)  # of 400 documents
-    assert ranker.trees_.n_rounds <= 100
-    assert ranker.get_params()["num_leaves"] is None
-    ranker.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert (again.n_estimators_, again.num_leaves_) == (100, 4)
-    assert again.min_data_in_leaf_ == ranker.min_data_in_leaf_
-    given = UnbiasedLambdaMART(n_estimators=7, num_leaves=3, verbose=0).fit(log)
-    assert (given.n_estimators_, given.num_leaves_, given.trees_.n_rounds) == (7, 3, 7)
-
-
-@pytest.mark.parametrize(
-    ("documents", "trees", "leaves"),
-    [
-        (10, 50, 4),
-        (400, 100, 4),
-        (1_000, 158, 4),
-        (4_000, 300, 7),
-        (20_000, 300, 16),
-        (10**6, 300, 31),
-    ],
-)
-def test_the_rules_of_sizes(documents, trees, leaves):
-    """Square roots of the number of documents, up to the paper's 300 trees of 31 leaves."""
-    assert (default_trees(documents), default_leaves(documents)) == (trees, leaves)
-
-
-def test_min_data_in_leaf_counts_rows_of_the_log(log):
-    """By default a leaf needs about 50 rows of the log, however many documents these are."""
-    data_rows = log.n_rows / len(log.documents)
-    assert UnbiasedLambdaMART()._sizes(log).min_data_in_leaf == round(50 / data_rows)
-    once = random_log(0, n_queries=5, sessions_per_query=1)
-    assert UnbiasedLambdaMART()._sizes(once).min_data_in_leaf >= 50
-    often = random_log(0, n_queries=2, sessions_per_query=200)
-    assert UnbiasedLambdaMART()._sizes(often).min_data_in_leaf == 1
 
 
 # LightGBM does not count rows: in every bin of a node it rounds hessian * rows / sum of hessians. With

@@ -46,7 +46,6 @@ from unskew.rankers.training import Callback
 from unskew.rankers.tree_ranker import TREES, TreeRanker
 from unskew.rankers.validation import Validation, validation_of
 from unskew.registry import CLICK_MODELS, ranker_name
-from unskew.trees.boosters import TreeSettings, library
 
 # The name of this ranker's own method: the examination is learned by EM.
 LEARNED = "click-model"
@@ -177,12 +176,10 @@ class ClickModelRanker(TreeRanker):
         super().__init__(
             debias=debias, p=p, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
             early_stopping_rounds=early_stopping_rounds, random_state=random_state, verbose=verbose,
-        )  # fmt: skip
-        self._set_trees(
             n_estimators=n_estimators, learning_rate=learning_rate, num_leaves=num_leaves,
             feature_fraction=feature_fraction, bagging_fraction=bagging_fraction,
             min_data_in_leaf=min_data_in_leaf, min_sum_hessian_in_leaf=min_sum_hessian_in_leaf,
-            booster=booster, booster_params=booster_params,
+            booster=booster, _booster_params=booster_params,
         )  # fmt: skip
         self.click_model = click_model
         self.em_steps = em_steps
@@ -267,32 +264,18 @@ class ClickModelRanker(TreeRanker):
     def _training(
         self, features: Features, start: Start, seed: int | None, before: Self | None
     ) -> LikelihoodTraining:
-        earlier = None if before is None else before.trees_
         rows = features.take(start.documents)
-        self.sizes_ = self._sizes(len(rows))
-        grower = library(self.booster).start(rows, self._tree_settings(seed), earlier)
-        done_before = 0 if earlier is None else earlier.n_rounds
+        grower, done_before = self._start_trees(rows, len(rows), seed, before)
         return LikelihoodTraining(
             grower, start, n_rounds=self.n_estimators, done_before=done_before
         )
 
-    def _sizes(self, n_documents: int) -> TreeSizes:
+    def _sizes(self, n_documents: int, n_rows: int) -> TreeSizes:
         leaves = default_leaves(n_documents) if self.num_leaves is None else self.num_leaves
         return TreeSizes(self.n_estimators, leaves, self.min_data_in_leaf)
 
-    def _tree_settings(self, seed: int | None) -> TreeSettings:
-        return TreeSettings(
-            learning_rate=self.learning_rate,
-            num_leaves=self.sizes_.num_leaves,
-            feature_fraction=self.feature_fraction,
-            bagging_fraction=self.bagging_fraction,
-            min_data_in_leaf=self.min_data_in_leaf,
-            min_data_in_bin=DOCUMENTS_IN_BIN,
-            min_sum_hessian_in_leaf=self.min_sum_hessian_in_leaf,
-            seed=seed,
-            n_jobs=self.n_jobs,
-            extra=self._booster_params,
-        )
+    def _documents_in_bin(self, n_documents: int, n_rows: int) -> int:
+        return DOCUMENTS_IN_BIN
 
     @staticmethod
     def _watch(training: LikelihoodTraining, held_out: HeldOut) -> LikelihoodValidation:

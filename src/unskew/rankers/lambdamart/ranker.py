@@ -31,7 +31,6 @@ from unskew.rankers.settings import (
 from unskew.rankers.sizes import TreeSizes, default_leaves, default_trees
 from unskew.rankers.training import Callback
 from unskew.rankers.tree_ranker import TREES, TreeRanker
-from unskew.trees.boosters import TreeSettings, library
 
 # The fewest rows of the log in a leaf and in a bin of feature values, from which the numbers of
 # documents follow.
@@ -132,12 +131,10 @@ class UnbiasedLambdaMART(TreeRanker):
         super().__init__(
             debias=debias, p=p, n_positions=n_positions, ndcg_at=ndcg_at, n_jobs=n_jobs,
             early_stopping_rounds=early_stopping_rounds, random_state=random_state, verbose=verbose,
-        )  # fmt: skip
-        self._set_trees(
             n_estimators=n_estimators, learning_rate=learning_rate, num_leaves=num_leaves,
             feature_fraction=feature_fraction, bagging_fraction=bagging_fraction,
             min_data_in_leaf=min_data_in_leaf, min_sum_hessian_in_leaf=min_sum_hessian_in_leaf,
-            booster=booster, booster_params=booster_params,
+            booster=booster, _booster_params=booster_params,
         )  # fmt: skip
         self.sigma = sigma
 
@@ -150,10 +147,8 @@ class UnbiasedLambdaMART(TreeRanker):
             data.pages, pairs, n_documents=len(data.documents), bias=debias.bias, sigma=self.sigma,
             p=self.p, sides=debias.sides,
         )  # fmt: skip
-        earlier = None if before is None else before.trees_
-        self.sizes_ = self._sizes(data)
-        grower = library(self.booster).start(data.features, self._tree_settings(data), earlier)
-        done_before = 0 if earlier is None else earlier.n_rounds
+        seed = seed_of(self.random_state)
+        grower, done_before = self._start_trees(data.features, data.n_rows, seed, before)
         n_rounds = self.sizes_.n_estimators
         return TreeTraining(grower, objective, n_rounds=n_rounds, done_before=done_before)
 
@@ -183,33 +178,16 @@ class UnbiasedLambdaMART(TreeRanker):
         )
         return self._learn(data, None, 1, validation, callbacks, init_model, pairs)
 
-    def _sizes(self, data: Impressions) -> TreeSizes:
-        return self._sizes_for(len(data.documents), data.n_rows)
-
-    def _sizes_for(self, n: int, n_rows: int) -> TreeSizes:
-        in_leaf = max(1, round(ROWS_IN_LEAF * n / n_rows))
+    def _sizes(self, n_documents: int, n_rows: int) -> TreeSizes:
+        in_leaf = max(1, round(ROWS_IN_LEAF * n_documents / n_rows))
         return TreeSizes(
-            n_estimators=self.n_estimators or default_trees(n),
-            num_leaves=self.num_leaves or default_leaves(n),
+            n_estimators=self.n_estimators or default_trees(n_documents),
+            num_leaves=self.num_leaves or default_leaves(n_documents),
             min_data_in_leaf=self.min_data_in_leaf or in_leaf,
         )
 
-    def _tree_settings(self, data: Impressions) -> TreeSettings:
-        return self._settings_by_rows(data.n_rows / len(data.documents))
-
-    def _settings_by_rows(self, rows_per_document: float) -> TreeSettings:
-        return TreeSettings(
-            learning_rate=self.learning_rate,
-            num_leaves=self.sizes_.num_leaves,
-            feature_fraction=self.feature_fraction,
-            bagging_fraction=self.bagging_fraction,
-            min_data_in_leaf=self.sizes_.min_data_in_leaf,
-            min_data_in_bin=max(1, round(ROWS_IN_BIN / rows_per_document)),
-            min_sum_hessian_in_leaf=self.min_sum_hessian_in_leaf,
-            seed=seed_of(self.random_state),
-            n_jobs=self.n_jobs,
-            extra=self._booster_params,
-        )
+    def _documents_in_bin(self, n_documents: int, n_rows: int) -> int:
+        return max(1, round(ROWS_IN_BIN / (n_rows / n_documents)))
 
     def _keep(self, training: TreeTraining, model: int | None) -> None:
         n_trees = training.done_before if model is None else model
