@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy as np
 
 from _quality_worlds import CLICKS, HARD, LISTS, REAL, SESSIONS, TEST, TRAINING, Cell
 from unskew.array_types import FloatArray
+from unskew.charts import Bar, BarChart
+from unskew.charts.files import grid_svg
 from unskew.datasets.generated import WORLDS
 from unskew.evaluation.significance import paired_t_test
 
@@ -235,11 +238,7 @@ def _hard(study: Study) -> str:
     rows = []
     for title in HARD:
         for data in WORLDS:
-            cells = [
-                cell
-                for cell in study.cells(lambda cell: True, "fit", "raw", "blind", "labels")
-                if cell.hard == title and cell.data == data
-            ]
+            cells = _hard_cells(study, title, data, "fit", "blind", "labels")
             if not cells:
                 continue
             found = study.differences(cells, "fit", "raw")
@@ -302,62 +301,51 @@ def _times(study: Study) -> str:
 
 
 def _pictures(study: Study, folder: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
+    """How much of the gap to labels each contender closes, and what is gained where nothing can be."""
     names = [name for name in TITLES if name not in {"raw", "labels"}]
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
-    for axis, sessions in zip(axes, SESSIONS, strict=True):
-        axis.set_title(f"{sessions} sessions a query", fontsize=10)
-        axis.axhline(0, color="grey", lw=0.8)
-        axis.axhline(1, color="grey", lw=0.8, ls=":")
-        for k, data in enumerate(WORLDS):
-            for j, name in enumerate(names):
-                share = study.share(_plain(data, sessions), name)
-                if share is None:
-                    continue
-                label = TITLES[name] if k == 0 else None
-                axis.bar(k + 0.13 * (j - 2.5), share, 0.12, color=f"C{j}", label=label)
-        axis.set_xticks(range(len(WORLDS)), list(WORLDS), fontsize=9)
-    axes[0].set_ylabel("share of the gap to labels")
-    axes[0].legend(fontsize=7, ncols=2)
-    _save(figure, folder, "gap")
-    _hard_picture(study, folder)
+    gaps = [
+        BarChart(
+            title=f"Share of the gap to labels, {sessions} sessions a query",
+            bars=[
+                Bar(data, [_number(study.share(_plain(data, sessions), name)) for name in names])
+                for data in WORLDS
+            ],
+            groups=[TITLES[name] for name in names],
+            x_label="0 is raw clicks, 100% is labels",
+            share=True,
+        )
+        for sessions in SESSIONS
+    ]
+    (folder / "gap.svg").write_text(grid_svg(gaps), encoding="utf-8")
+    shown = ("fit", "blind")
+    bars = [
+        Bar(f"{title}, {data}", [_gain(study, cells, name) for name in shown])
+        for title in HARD
+        for data in WORLDS
+        if (cells := _hard_cells(study, title, data, *shown))
+    ]
+    hard = BarChart(
+        title="NDCG@10 over raw clicks where debiasing cannot help",
+        bars=bars,
+        groups=[TITLES[name] for name in shown],
+        x_label="NDCG@10 over raw clicks",
+    )
+    hard.save(folder / "hard.svg")
 
 
-def _hard_picture(study: Study, folder: Path) -> None:
-    import matplotlib.pyplot as plt
-
-    figure, axis = plt.subplots(figsize=(9, 3.2), layout="constrained")
-    at, ticks = 0, list[tuple[int, str]]()
-    for title in HARD:
-        for data in WORLDS:
-            cells = [
-                cell
-                for cell in study.cells(lambda cell: True, "fit", "raw", "blind")
-                if cell.hard == title and cell.data == data
-            ]
-            if cells:
-                raw = np.mean([study.ndcg(cell, "raw") for cell in cells])
-                for j, name in enumerate(("fit", "blind")):
-                    gain = np.mean([study.ndcg(cell, name) for cell in cells]) - raw
-                    label = TITLES[name] if not ticks else None
-                    axis.bar(at + 0.4 * (j - 0.5), gain, 0.38, color=f"C{j}", label=label)
-                ticks.append((at, f"{title}\n{data}"))
-                at += 1
-    axis.axhline(0, color="grey", lw=0.8)
-    axis.set_xticks([t for t, _ in ticks], [label for _, label in ticks], fontsize=6)
-    axis.set_ylabel("NDCG@10 over raw clicks")
-    if ticks:
-        axis.legend(fontsize=8)
-    _save(figure, folder, "hard")
+def _number(share: float | None) -> float:
+    return nan if share is None else share
 
 
-def _save(figure: Any, folder: Path, name: str) -> None:
-    import matplotlib.pyplot as plt
+def _gain(study: Study, cells: Sequence[Cell], name: str) -> float:
+    """The mean of a contender over that of raw clicks."""
+    return float(np.mean([study.ndcg(cell, name) - study.ndcg(cell, "raw") for cell in cells]))
 
-    with plt.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-    plt.close(figure)
+
+def _hard_cells(study: Study, title: str, data: str, *contenders: str) -> list[Cell]:
+    """The cells of one condition in which debiasing cannot help."""
+    return [
+        cell
+        for cell in study.cells(lambda cell: cell.hard == title, "raw", *contenders)
+        if cell.data == data
+    ]

@@ -51,6 +51,11 @@ def exponentials_of_pair(gap, e_i, e_j):  # type: ignore[no-untyped-def]
 
 def plain_kernels(log: Any, exponentials: Any, *, remember: bool) -> tuple[Any, Any]:
     """Plain `rank_and_sum_losses` and `sum_gradients`, with these functions and way of ordering."""
+    return plain_losses(log, exponentials, remember=remember), plain_gradients(exponentials)
+
+
+def plain_losses(log: Any, exponentials: Any, *, remember: bool) -> Any:
+    """Plain `rank_and_sum_losses`; ``remember`` begins with the order of the round before."""
 
     @njit
     def rank_page(page, table, scores, ranking):  # type: ignore[no-untyped-def]
@@ -96,6 +101,12 @@ def plain_kernels(log: Any, exponentials: Any, *, remember: bool) -> tuple[Any, 
                 if len(losses):
                     add_losses(page, table, scores.sigma, biases, ranking, losses[c])
 
+    return rank_and_sum_losses
+
+
+def plain_gradients(exponentials: Any) -> Any:
+    """Plain `sum_gradients`."""
+
     @njit
     def add_gradients(page, table, sigma, biases, ranking, gradient, hessian):  # type: ignore[no-untyped-def]
         first = table.entries[page]
@@ -118,7 +129,7 @@ def plain_kernels(log: Any, exponentials: Any, *, remember: bool) -> tuple[Any, 
             for page in range(table.chunks[c], table.chunks[c + 1]):
                 add_gradients(page, table, scores.sigma, biases, ranking, gradient, hessian)
 
-    return rank_and_sum_losses, sum_gradients
+    return sum_gradients
 
 
 def contenders() -> dict[str, tuple[Any, Any]]:

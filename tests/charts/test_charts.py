@@ -184,9 +184,23 @@ class TestDrawing:
         assert chart.table().rows[0][0] == name
 
     def test_flat_series(self):
-        """Equal values, a single point and a value of zero can be drawn."""
+        """Equal values and a single point stand on one level inside the plot; NaN is not drawn."""
         for values in ([0.0], [0.0, 0.0], [2.0, 2.0], [nan, nan]):
-            parsed(LineChart(lines=[Line("a", values)], x_label="x", y_label="y").svg())
+            chart = LineChart(lines=[Line("a", values)], x_label="x", y_label="y")
+            places, drawn = markers(chart.svg(), 0), chart.draw(760)
+            assert len(places) == sum(value == value for value in values)
+            assert len({y for _, y in places}) <= 1
+            for x, y in places:
+                assert drawn.x.start <= x <= drawn.x.end
+                assert drawn.y.end <= y <= drawn.y.start
+
+    def test_bars_that_are_not_there(self):
+        """A bar of NaN is not drawn nor read, and a dash in the table."""
+        bars = BarChart(bars=[Bar("a", [0.5, nan])], groups=["x", "y"], x_label="v")
+        marks = parsed(bars.svg()).find(f"{SVG}g[@class='marks']")
+        assert [rect.get("class") for rect in marks.iter(f"{SVG}rect")] == ["bar f0"]
+        assert [hit.text for hit in bars.hits()] == ["a, x: 0.5"]
+        assert bars.table().rows == [["a", "0.5", "–"]]
 
 
 class TestReading:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from unskew.charts.chart import Chart, Drawing, Hit, Table
@@ -13,10 +14,14 @@ from unskew.charts.scale import Scale, limits, percent, plain, share_ticks, tick
 
 @dataclass(frozen=True)
 class Bar:
-    """The bars of one name, one for each group of the chart."""
+    """The bars of one name, one for each group of the chart; NaN is no bar."""
 
     name: str
     values: Sequence[float]
+
+    def known(self) -> list[tuple[int, float]]:
+        """The values that there are, each with the number of its group."""
+        return [(g, value) for g, value in enumerate(self.values) if isfinite(value)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +60,7 @@ class BarChart(Chart):
         marks, names = [], []
         for k, bar in enumerate(self.bars):
             middle = y(k + 0.5)
-            for g, value in enumerate(bar.values):
+            for g, value in bar.known():
                 start, end = sorted((x(0.0), x(value)))
                 above = middle - thick * n / 2 + thick * g
                 marks.append(box(start, above, end - start, thick - 1, f"bar f{self._look(g)}"))
@@ -79,7 +84,7 @@ class BarChart(Chart):
         n = len(self.groups)
         found = []
         for k, bar in enumerate(self.bars):
-            for g, value in enumerate(bar.values):
+            for g, value in bar.known():
                 group = f", {self.groups[g]}" if n > 1 else ""
                 at = k + 0.5 + (g + 0.5 - n / 2) / (n + 1)
                 found.append(

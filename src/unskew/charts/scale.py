@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
@@ -89,10 +89,8 @@ def percent(value: float) -> str:
     )
 
 
-def tick_labels(values: list[float], write: Callable[[float], str] | None = None) -> list[str]:
+def tick_labels(values: list[float]) -> list[str]:
     """The labels of some ticks, all with the digits that tell them apart."""
-    if write is not None:
-        return [write(value) for value in values]
     step = min((b - a for a, b in pairwise(values)), default=1.0)
     digits = max(0, -floor(log10(step) + 1e-9)) if step > 0 else 0
     return [f"{value:,.{digits}f}" for value in values]
