@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import signal
 from pathlib import Path
 
@@ -12,26 +11,7 @@ import pytest
 import unskew.online.judging
 from unskew.online.judging.database import read_judged
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 STATIC = Path(unskew.online.judging.__file__).parent / "static"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """A headless Chromium; the tests skip where there is none."""
-    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no browser: install chromium from the system's packages")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
 
 
 class Assessor:
