@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unskew.evaluation.reference import doubly_robust_dcg_of_query
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
 from unskew.pairs.reference import ClickedPage
@@ -108,6 +109,40 @@ def random_log(
                 ClickedPage(tuple(page.tolist()), tuple(range(1, 11)), tuple(grade.tolist()))
             )
     return impressions_of(sessions, values)
+
+
+def pairs_log(click: Sequence[int], session: Sequence[int], query: Sequence[int]) -> Impressions:
+    """A log of a few rows, two results a page."""
+    n = len(click)
+    return Impressions.from_arrays(
+        np.arange(n)[:, None].astype(float), click, session=session, query=query,
+        doc=np.arange(n), position=[1, 2] * (n // 2),
+    )  # fmt: skip
+
+
+def doubly_robust_dcg(
+    data: Impressions,
+    score: np.ndarray,
+    theta: Sequence[float],
+    prediction: np.ndarray,
+    *,
+    k: int = 10,
+    clip: float = 0.1,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The doubly robust DCG of every query by the readable twin, and how many sessions each has."""
+    pages = data.pages
+    sessions: list[list[list[tuple[int, int, int]]]] = [[] for _ in data.queries]
+    for one in data.sessions():
+        document = pages.document[pages.offsets[one.page] : pages.offsets[one.page + 1]]
+        shown = zip(document.tolist(), one.position, strict=True)
+        sessions[pages.query[one.page]].append([(d, at, int(at in one.clicked)) for d, at in shown])
+    found = [
+        doubly_robust_dcg_of_query(
+            some, dict(enumerate(score)), list(theta), dict(enumerate(prediction)), k=k, clip=clip
+        )
+        for some in sessions
+    ]
+    return np.array(found), np.array([len(some) for some in sessions])
 
 
 def _offsets(sizes: Sequence[int]) -> np.ndarray:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import unskew
+from logs import pairs_log
 from unskew import simulate
 from unskew.datasets.tables import features_table
 from unskew.errors import UsageError
@@ -213,22 +214,16 @@ def test_more_sessions_narrow_the_bias_as_promised():
     assert surer.within == pytest.approx(expected, rel=0.25)
 
 
-def small(click, session, query):
-    """A log of a few rows of two results a page."""
-    n = len(click)
-    return Impressions.from_arrays(
-        np.arange(n)[:, None].astype(float), click, session=session, query=query,
-        doc=np.arange(n), position=[1, 2] * (n // 2),
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (small([0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]), "the log has no click"),
-        (small([1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]), "every result of the log was clicked"),
-        (small([1, 0], [0, 0], [0, 0]), "one query"),
-        (small([1, 0, 0, 1], [0, 0, 1, 1], [0, 0, 0, 0]), "one query"),
+        (pairs_log([0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]), "the log has no click"),
+        (
+            pairs_log([1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]),
+            "every result of the log was clicked",
+        ),
+        (pairs_log([1, 0], [0, 0], [0, 0]), "one query"),
+        (pairs_log([1, 0, 0, 1], [0, 0, 1, 1], [0, 0, 0, 0]), "one query"),
     ],
 )
 def test_tiny_logs_get_a_clear_no(data, reason):
@@ -254,7 +249,7 @@ def test_wrong_calls():
     with pytest.raises(UsageError, match="data must be Impressions, got list"):
         unskew.advise([1, 2])
     with pytest.raises(UsageError, match="n_resamples must be 0, or 20 or more"):
-        advised(small([1, 0], [0, 0], [0, 0]), n_resamples=5)
+        advised(pairs_log([1, 0], [0, 0], [0, 0]), n_resamples=5)
 
 
 def test_real_logs(real_data):

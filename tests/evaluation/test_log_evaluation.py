@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import unskew
+from logs import doubly_robust_dcg
 from unskew.errors import DataError, UsageError
-from unskew.evaluation.doubly_robust import doubly_robust_dcg
 from unskew.evaluation.log_evaluation import LOGGED, evaluate_log
 from unskew.evaluation.reference import click_value
 from unskew.log.impressions import Impressions
@@ -126,8 +126,10 @@ class TestReference:
         """DR is the doubly robust DCG of each query, averaged over sessions."""
         world = World(np.random.default_rng(1), n_queries=30, sessions=20, shuffled=0.5)
         m = np.full(len(world.score), 0.25)
-        per_query = doubly_robust_dcg(world.data, world.score, RHO, m, k=5, clip=0.2 * RHO[0])
-        mean = float(per_query.sessions @ per_query.per_query / per_query.sessions.sum())
+        per_query, sessions = doubly_robust_dcg(
+            world.data, world.score, RHO, m, k=5, clip=0.2 * RHO[0]
+        )
+        mean = float(sessions @ per_query / sessions.sum())
         found = unskew.evaluate_clicks(
             world.data, world.score, RHO, metrics=["dcg@5"], estimator="dr", prediction=m, clip=0.2
         )

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from unskew.log.impressions import Impressions
+from unskew.log.merging import take_queries
 from unskew.reporting.exposure import _gini, exposure_of
 from unskew.reporting.reranking import PRIOR, LoggedLists
-from unskew.reporting.sample import sample_queries, take_queries
+from unskew.reporting.sample import sample_queries
 
 CURVE = np.array([1.0, 0.5, 0.25])
 

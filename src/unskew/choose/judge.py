@@ -11,12 +11,9 @@ from unskew.array_types import FloatArray
 from unskew.choose.candidates import BLIND, DEBIASED
 from unskew.choose.found import Found, Member
 from unskew.choose.splits import Folds
-from unskew.evaluation.doubly_robust import (
-    Sightings,
-    doubly_robust_attraction,
-    rank_weights,
-    sightings_by_position,
-)
+from unskew.evaluation.click_values import ClickView, document_weights
+from unskew.evaluation.counterfactual import CLIP
+from unskew.evaluation.metrics import METRICS
 from unskew.log.counts import sums
 from unskew.log.impressions import Impressions
 
@@ -33,13 +30,13 @@ class Judge:
         examination, base = np.mean([_curves(one) for one in members.values()], axis=0)
         query = data.pages.query[data.patterns.page]
         self.judged = np.isin(folds.of_query, list(members))
-        mass = np.where(self.judged[query], data.patterns.mass, 0.0)
-        self._seen: Sightings = sightings_by_position(data, examination, mass, base=base)
+        judged = data.take_patterns(np.flatnonzero(self.judged[query]))
+        self._view = ClickView.of(judged, examination, CLIP, base=base)
         prediction = np.zeros(len(data.documents))
         for number, member in members.items():
             assert member.relevance is not None, "both halves are click model rankers"  # noqa: S101
             prediction[self._rows(number)] = member.relevance
-        self._attraction = doubly_robust_attraction(self._seen, prediction)
+        self._attraction = self._view.attraction(prediction)
 
     def _rows(self, fold: int) -> npt.NDArray[np.intp]:
         return np.flatnonzero(self._folds.of_query[self.data.documents.query] == fold)
@@ -61,7 +58,7 @@ class Judge:
 
     def per_query(self, score: FloatArray) -> FloatArray:
         """The DCG of each query of the log by these scores; 0 for those that are not judged."""
-        weight = rank_weights(self.data, score, self._k, self._seen)
+        weight = document_weights(self._view, score, METRICS["dcg"], self._k)
         return sums(self.data.documents.query, weight * self._attraction, self.data.n_queries)
 
     def queries_of(self, folds: Sequence[int]) -> npt.NDArray[np.intp]:

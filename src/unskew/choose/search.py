@@ -39,9 +39,10 @@ from unskew.choose.candidates import (
 )
 from unskew.choose.found import Found, Member, Trial
 from unskew.choose.judge import Judge
-from unskew.choose.splits import Fold, Folds, take_queries
+from unskew.choose.splits import Fold, Folds
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
+from unskew.log.merging import take_queries
 from unskew.position_bias import PositionBias
 from unskew.rankers.sizes import default_leaves
 
@@ -190,8 +191,8 @@ class Search:
         if n <= EXPLORED:
             return self.folds
         rng = np.random.default_rng([self._seed, 2])
-        part, _ = take_queries(self.data, rng.random(self.data.n_queries) < EXPLORED / n)
-        return Folds.of(part, rng)
+        drawn = np.flatnonzero(rng.random(self.data.n_queries) < EXPLORED / n)
+        return Folds.of(take_queries(self.data, drawn), rng)
 
     # Step 2 -------------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from unskew.array_types import IntArray
 from unskew.errors import DataError
 from unskew.log.counts import sums
-from unskew.log.impressions import Documents, Impressions, Pages, Patterns, ragged_entries
+from unskew.log.impressions import Impressions
+from unskew.log.merging import take_queries
 
 MOST_FOLDS = 5
 
@@ -65,47 +66,10 @@ class Folds:
         query = self.data.pages.query[self.data.patterns.page]
         inside = self.of_query == number
         training = self.data.take_patterns(np.flatnonzero(~inside[query]))
-        held_out, documents = take_queries(self.data, inside)
-        return Fold(training, held_out, documents)
+        held_out = take_queries(self.data, np.flatnonzero(inside))
+        return Fold(training, held_out, np.flatnonzero(inside[self.data.documents.query]))
 
 
 def _clicks_by_query(data: Impressions) -> npt.NDArray[np.float64]:
     query = data.pages.query[data.patterns.page]
     return sums(query, data.patterns.mass * np.diff(data.patterns.offsets), data.n_queries)
-
-
-def take_queries(
-    data: Impressions, kept: npt.NDArray[np.bool_]
-) -> tuple[Impressions, npt.NDArray[np.intp]]:
-    """The log of some queries alone, and the row that each of its documents had before."""
-    number = np.cumsum(kept) - 1
-    rows = np.flatnonzero(kept[data.documents.query])
-    row_of = np.cumsum(kept[data.documents.query]) - 1
-    pages = np.flatnonzero(kept[data.pages.query])
-    page_of = np.cumsum(kept[data.pages.query]) - 1
-    offsets, entries = ragged_entries(data.pages.offsets, pages)
-    patterns = np.flatnonzero(kept[data.pages.query[data.patterns.page]])
-    click_offsets, clicks = ragged_entries(data.patterns.offsets, patterns)
-    old = data.patterns
-    documents = data.documents
-    found = Impressions(
-        queries=data.queries[kept],
-        contexts=data.contexts,
-        documents=Documents(
-            number[documents.query[rows]].astype(np.int32),
-            documents.doc[rows],
-            documents.features.take(rows),
-        ),
-        pages=Pages(
-            number[data.pages.query[pages]].astype(np.int32),
-            offsets,
-            row_of[data.pages.document[entries]].astype(np.int32),
-            data.pages.position[entries],
-        ),
-        patterns=Patterns(
-            page_of[old.page[patterns]].astype(np.int32), old.context[patterns],
-            old.weight[patterns], old.count[patterns], click_offsets, old.slot[clicks],
-            old.grade[clicks],
-        ),
-    )  # fmt: skip
-    return found, rows

@@ -40,6 +40,8 @@ class ClickView:
         Of each document: how often it was shown, and the sum of the propensities.
     sessions
         Of each query: sessions times their weight.
+    base
+        The chance of a click that relevance has no part in; None where there is none.
 
     """
 
@@ -53,10 +55,13 @@ class ClickView:
     seen: FloatArray
     examined: FloatArray
     sessions: FloatArray
+    base: FloatArray | None = None
 
     @classmethod
-    def of(cls, data: Impressions, curve: FloatArray, clip: float) -> ClickView:
-        """The view of a log by these propensities."""
+    def of(
+        cls, data: Impressions, curve: FloatArray, clip: float, *, base: FloatArray | None = None
+    ) -> ClickView:
+        """The view of a log by these propensities, and by a base for each position."""
         pages, counts = data.pages, count_statistics(data)
         page_of = np.repeat(np.arange(len(pages)), np.diff(pages.offsets))
         theta = examination(pages.position, curve)
@@ -66,6 +71,7 @@ class ClickView:
             page_of=page_of, seen=sums(pages.document, shown, n),
             examined=sums(pages.document, shown * theta, n),
             sessions=sums(pages.query, counts.impressions, data.n_queries),
+            base=None if base is None else examination(pages.position, base),
         )  # fmt: skip
 
     @property
@@ -98,6 +104,8 @@ class ClickView:
             summed = sums(self.document, self.clicks / np.maximum(self.theta, self.clip), n)
             return quotient(summed, self.seen, otherwise=0.0)
         expected = self.shown * self.theta * prediction[self.document]
+        if self.base is not None:
+            expected += self.shown * self.base
         surprise = sums(self.document, self.clicks - expected, n)
         divisor = np.maximum(self.examined, self.clip * self.seen)
         return np.asarray(prediction + quotient(surprise, divisor, otherwise=0.0))

@@ -26,8 +26,9 @@ SNIPS (the same; Swaminathan and Joachims, NeurIPS 2015): the IPS estimate divid
 so the mean weight per relevant result. Any common factor of the propensities cancels; consistent,
 not unbiased.
 
-DR (Oosterhuis, TOIS 2023; with one divisor per document, as in `unskew.evaluation.doubly_robust`):
-with a prediction m of the attraction,
+DR (after Oosterhuis, TOIS 2023, with one divisor per document in place of one per impression: of a
+document seen at several positions the visible impressions count more, which has less variance): with a
+prediction m of the attraction,
 
     z = sum over d of  w(d) * m(d)
       + sum over results shown of  N * w(d) * (c - theta * m(d)) / max(sum of theta, tau * S(d))

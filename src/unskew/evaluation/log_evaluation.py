@@ -25,7 +25,7 @@ from unskew.evaluation.counterfactual import (
 )
 from unskew.evaluation.document_versions import joined_values
 from unskew.evaluation.metrics import FROM_CLICKS, parse_metric
-from unskew.evaluation.significance import Interval, holm
+from unskew.evaluation.significance import Interval, holm, limits
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -64,7 +64,7 @@ class ClickDifference:
         """Plain values, for JSON."""
         return {
             "a": self.a, "b": self.b, "metric": self.metric, "estimator": self.estimator,
-            "difference": self.difference, "interval": _ends(self.interval),
+            "difference": self.difference, "interval": limits(self.interval),
             "effective_sample_size": self.effective_sample_size,
             "p_value": self.p_value, "p_corrected": self.p_corrected,
         }  # fmt: skip
@@ -174,16 +174,10 @@ def _told(value: float, interval: Interval) -> str:
     return f"{value:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
 
 
-def _ends(interval: Interval) -> list[float | None]:
-    """The ends of an interval; None where there is none, which JSON knows."""
-    ends = (interval.low, interval.high)
-    return [None if np.isnan(end) else end for end in ends]
-
-
 def _plain(one: Estimate) -> dict[str, Any]:
     return {
         "value": one.value,
-        "interval": _ends(one.interval),
+        "interval": limits(one.interval),
         "effective_sample_size": one.effective_sample_size,
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,6 +34,12 @@ class Interval:
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
+
+
+def limits(interval: Interval | None) -> list[float | None]:
+    """The ends of an interval for JSON, which has no NaN: None where there is none."""
+    ends = (nan, nan) if interval is None else (interval.low, interval.high)
+    return [None if isnan(end) else end for end in ends]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from unskew.evaluation.significance import Interval, holm
+from unskew.evaluation.significance import Interval, holm, limits
 from unskew.online.measures import Measure
 from unskew.online.ratio import Ratio, relative_interval, welch
 from unskew.online.sequential import (
@@ -86,11 +86,11 @@ class Change:
         """The numbers as plain values; None where there is none."""
         found: dict[str, Any] = {
             "control": self.control, "treatment": self.treatment, "relative": self.relative,
-            "interval": _ends(self.interval), "p": self.p, "p_holm": self.p_holm,
+            "interval": limits(self.interval), "p": self.p, "p_holm": self.p_holm,
             "verdict": self.verdict, "units": list(self.units),
         }  # fmt: skip
         if self.fixed is not None:
-            found["fixed"] = {"p": self.fixed[0], "interval": _ends(self.fixed[1])}
+            found["fixed"] = {"p": self.fixed[0], "interval": limits(self.fixed[1])}
         if self.removed is not None:
             found["variance_removed"] = self.removed
         return found
@@ -100,10 +100,6 @@ def percent(share: float) -> str:
     """A signed percentage with as many digits as it needs."""
     digits = 1 if abs(share) >= 0.01 else 2
     return f"{share:+.{digits}%}"
-
-
-def _ends(interval: Interval | None) -> list[float | None]:
-    return [None, None] if interval is None else [interval.low, interval.high]
 
 
 def _known(value: float) -> float | None:

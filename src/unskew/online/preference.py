@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
-from unskew.evaluation.significance import Interval
+from unskew.evaluation.significance import Interval, limits
 from unskew.log.sources import SourceTable, TableLike, connect, open_table, quoted
 from unskew.online.expressions import key, number, require
 from unskew.online.ratio import Units, ratios
@@ -42,7 +42,7 @@ class Preference:
         """The numbers as plain values."""
         return {
             "wins_a": self.wins_a, "wins_b": self.wins_b, "ties": self.ties, "share_a": self.share_a,
-            "interval": _ends(self.interval), "p": self.p,
+            "interval": limits(self.interval), "p": self.p,
         }  # fmt: skip
 
 
@@ -56,7 +56,7 @@ class Margin:
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers as plain values."""
-        return {"value": self.value, "interval": _ends(self.interval), "p": self.p}
+        return {"value": self.value, "interval": limits(self.interval), "p": self.p}
 
 
 @dataclass(frozen=True)
@@ -115,10 +115,6 @@ class InterleavingReading:
             "per_pair": self.per_pair.to_dict(),
             "level": self.level,
         }
-
-
-def _ends(interval: Interval | None) -> list[float | None]:
-    return [None, None] if interval is None else [interval.low, interval.high]
 
 
 @dataclass(frozen=True)

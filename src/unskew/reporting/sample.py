@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from unskew.array_types import IntArray
-from unskew.log.impressions import Impressions, ragged_entries
+from unskew.log.impressions import Impressions
+from unskew.log.merging import take_queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,35 +32,3 @@ def sample_queries(data: Impressions, most: int | None, *, seed: int = 0) -> Sam
         f"{part.n_sessions:,} sessions; the intervals are those of this part."
     )
     return Sample(part, note)
-
-
-def take_queries(data: Impressions, queries: IntArray) -> Impressions:
-    """The sessions of some queries (ascending), with no other query, document or page left."""
-    number = np.full(data.n_queries, -1, dtype=np.int32)
-    number[queries] = np.arange(len(queries), dtype=np.int32)
-    documents = np.flatnonzero(number[data.documents.query] >= 0)
-    place = np.full(len(data.documents), -1, dtype=np.int32)
-    place[documents] = np.arange(len(documents), dtype=np.int32)
-    pages = np.flatnonzero(number[data.pages.query] >= 0)
-    page_number = np.full(len(data.pages), -1, dtype=np.int32)
-    page_number[pages] = np.arange(len(pages), dtype=np.int32)
-    offsets, entries = ragged_entries(data.pages.offsets, pages)
-    kept = data.take_patterns(np.flatnonzero(page_number[data.patterns.page] >= 0))
-    return Impressions(
-        queries=data.queries[queries],
-        contexts=data.contexts,
-        documents=replace(
-            data.documents,
-            query=number[data.documents.query[documents]],
-            doc=data.documents.doc[documents],
-            features=data.features.take(documents),
-        ),
-        pages=replace(
-            data.pages,
-            query=number[data.pages.query[pages]],
-            offsets=offsets,
-            document=place[data.pages.document[entries]],
-            position=data.pages.position[entries],
-        ),
-        patterns=replace(kept.patterns, page=page_number[kept.patterns.page]),
-    )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from unskew.errors import DataError, UsageError
-from unskew.evaluation.doubly_robust import (
-    Sightings,
-    doubly_robust_attraction,
-    doubly_robust_dcg,
-    sightings_by_position,
-)
-from unskew.evaluation.reference import doubly_robust_dcg_of_query
+from logs import doubly_robust_dcg
+from unskew.evaluation.click_values import ClickView, document_weights
+from unskew.evaluation.metrics import METRICS
+from unskew.log.counts import sums
 from unskew.log.impressions import Impressions
 
 THETA = np.array([1.0, 0.6, 0.3, 0.15])
@@ -43,15 +41,23 @@ def drawn(rng, relevance, n_sessions):
     return sessions
 
 
+def estimate(data, score, theta, prediction, *, k=10, clip=0.1):
+    """The doubly robust DCG of every query, as the estimates and the choice of a blend have it."""
+    view = ClickView.of(data, np.asarray(theta), clip)
+    weight = document_weights(view, np.asarray(score), METRICS["dcg"], k)
+    attraction = view.attraction(np.asarray(prediction))
+    return sums(view.query_of, weight * attraction, data.n_queries)
+
+
 def test_by_hand():
     """Document 0 was seen at 1.5 of 2 impressions and clicked once, document 1 likewise never."""
     data = impressions([[(0, 1, 1), (1, 2, 0)], [(1, 1, 0), (0, 2, 0)]])
-    found = doubly_robust_dcg(data, [1.0, 2.0], [1.0, 0.5], [0.2, 0.4])
     first = 0.4 + (0 - 1.5 * 0.4) / 1.5
     second = 0.2 + (1 - 1.5 * 0.2) / 1.5
-    assert found.attraction == pytest.approx([second, first])
-    assert found.per_query == pytest.approx([first + second / np.log2(3)])
-    assert found.mean == pytest.approx(found.per_query[0])
+    view = ClickView.of(data, np.array([1.0, 0.5]), 0.1)
+    assert view.attraction(np.array([0.2, 0.4])) == pytest.approx([second, first])
+    found = estimate(data, [1.0, 2.0], [1.0, 0.5], [0.2, 0.4])
+    assert found == pytest.approx([first + second / np.log2(3)])
 
 
 @pytest.mark.parametrize("clip", [0.0, 0.1, 0.7])
@@ -63,12 +69,9 @@ def test_as_the_readable_twin(k, clip):
     sessions = drawn(rng, relevance, 20)
     data = impressions(sessions)
     docs = data.documents.doc.astype(int)
-    found = doubly_robust_dcg(data, score[docs], THETA, prediction[docs], k=k, clip=clip)
-    expected = doubly_robust_dcg_of_query(
-        sessions, dict(enumerate(score)), THETA.tolist(), dict(enumerate(prediction)),
-        k=k, clip=clip,
-    )  # fmt: skip
-    assert found.mean == pytest.approx(expected)
+    given = (data, score[docs], THETA, prediction[docs])
+    expected, _ = doubly_robust_dcg(*given, k=k, clip=clip)
+    assert estimate(*given, k=k, clip=clip) == pytest.approx(expected)
 
 
 def mean_over_queries(theta, prediction, clip, n_queries=400):
@@ -78,7 +81,7 @@ def mean_over_queries(theta, prediction, clip, n_queries=400):
     sessions = [one for _ in range(n_queries) for one in drawn(rng, RIGHT, 25)]
     data = impressions(sessions, np.repeat(np.arange(n_queries), 25))
     docs = data.documents.doc.astype(int)
-    found = doubly_robust_dcg(data, score[docs], theta, prediction[docs], clip=clip).per_query
+    found = estimate(data, score[docs], theta, prediction[docs], clip=clip)
     truth = (RIGHT[np.argsort(-score)] / np.log2(np.arange(2, 7))).sum()
     return found.mean(), found.std() / np.sqrt(n_queries), truth
 
@@ -104,61 +107,28 @@ def test_clipping_takes_variance():
     assert clipped < 0.8 * whole
 
 
-def test_sightings_with_a_base():
-    """Clicks that come without relevance are taken off before the rest is divided."""
-    seen = Sightings(np.array([0]), *(np.array([x]) for x in (10.0, 4.0, 0.5, 0.1)))
-    found = doubly_robust_attraction(seen, np.array([0.3]), clip=0.0)
-    assert found == pytest.approx([0.3 + (4 - 10 * (0.5 * 0.3 + 0.1)) / 5])
-
-
-def test_patterns_without_mass_are_left_out():
-    """A query whose sessions count nothing has no DCG, and another one is as it was."""
+def test_patterns_that_are_left_out():
+    """A query without a session is worth nothing, and another one is as it was."""
     data = impressions([[(0, 1, 1), (1, 2, 0)], [(2, 1, 0), (3, 2, 1)]], queries=[0, 1])
     score, prediction = [1.0, 2.0, 3.0, 4.0], [0.5, 0.5, 0.5, 0.5]
-    whole = doubly_robust_dcg(data, score, THETA, prediction)
-    part = doubly_robust_dcg(data, score, THETA, prediction, mass=np.array([0.0, 1.0]))
-    assert np.isnan(part.per_query[0])
-    assert part.per_query[1] == pytest.approx(whole.per_query[1])
-    assert part.mean == pytest.approx(whole.per_query[1])
-    low, high = whole.interval(0.9).low, whole.interval(0.9).high
-    assert low < whole.mean < high
+    whole = estimate(data, score, THETA, prediction)
+    part = estimate(data.take_patterns(np.array([1])), score, THETA, prediction)
+    assert part == pytest.approx([0.0, whole[1]])
 
 
 def test_clicks_without_relevance_are_taken_off():
     """With the base of each position the estimate is exact where clicks are what the model expects."""
     base, relevance = np.array([0.2, 0.1]), np.array([0.5, 0.25])
     data = impressions([[(0, 1, 1), (1, 2, 1)]] * 4)
-    seen = sightings_by_position(data, [0.8, 0.4], base=base)
-    assert seen.base.tolist() == [0.2, 0.1]
-    expected = seen._replace(clicks=seen.shown * (seen.examination * relevance + seen.base))
+    view = ClickView.of(data, np.array([0.8, 0.4]), 0.1, base=base)
+    assert view.base.tolist() == [0.2, 0.1]
+    expected = replace(view, clicks=view.shown * (view.theta * relevance + view.base))
     for prediction in ([0.5, 0.25], [0.9, 0.1]):
-        found = doubly_robust_attraction(expected, np.array(prediction))
-        assert found == pytest.approx(relevance)
+        assert expected.attraction(np.array(prediction)) == pytest.approx(relevance)
 
 
 def test_equal_scores_share_their_ranks():
     """Tied documents have the mean discount of their ranks, so their order in the log is no matter."""
     data = impressions([[(0, 1, 1), (1, 2, 0)]])
-    found = doubly_robust_dcg(data, [1.0, 1.0], [1.0, 1.0], [0.5, 0.5])
-    assert found.per_query[0] == pytest.approx((1 + 0) * (1 + 1 / np.log2(3)) / 2)
-
-
-def test_what_is_refused():
-    """Scores, predictions, curves and cuts that make no sense are named."""
-    data = impressions([[(0, 1, 1), (1, 2, 0)]])
-    with pytest.raises(
-        DataError, match="score must have one value for each of the 2 document rows"
-    ):
-        doubly_robust_dcg(data, [1.0], THETA, [0.5, 0.5])
-    with pytest.raises(DataError, match="prediction must be finite: document 2 has nan"):
-        doubly_robust_dcg(data, [1.0, 2.0], THETA, [0.5, np.nan])
-    with pytest.raises(DataError, match="prediction must lie between 0 and 1"):
-        doubly_robust_dcg(data, [1.0, 2.0], THETA, [0.5, 1.5])
-    with pytest.raises(UsageError, match="bias must have one number above 0 for each position"):
-        sightings_by_position(data, [1.0, 0.0])
-    with pytest.raises(UsageError, match="k must be 1 or more, got 0"):
-        doubly_robust_dcg(data, [1.0, 2.0], THETA, [0.5, 0.5], k=0)
-    with pytest.raises(UsageError, match=r"clip must lie in \[0, 1\], got 2"):
-        doubly_robust_dcg(data, [1.0, 2.0], THETA, [0.5, 0.5], clip=2)
-    with pytest.raises(DataError, match="an interval needs two queries or more"):
-        doubly_robust_dcg(data, [1.0, 2.0], THETA, [0.5, 0.5]).interval()
+    found = estimate(data, [1.0, 1.0], [1.0, 1.0], [0.5, 0.5])
+    assert found == pytest.approx([(1 + 0) * (1 + 1 / np.log2(3)) / 2])
