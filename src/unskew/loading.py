@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from unskew.errors import StoreError
+from unskew.errors import StoreError, UsageError
 from unskew.registry import ranker_of_folder
 from unskew.store import read_kind
 
@@ -33,10 +33,18 @@ def load(path: str | os.PathLike[str]) -> Any:
 
         return load_impressions(path)
     if ranker_of_folder(kind) is not None:
-        from unskew.rankers.saving import load as load_ranker
+        from unskew.rankers.saving import load as load_saved
 
-        return load_ranker(path)
+        return load_saved(path)
     raise StoreError(
         f"{os.fspath(path)} holds {kind!r}, which this version does not know: upgrade with "
         "pip install -U unskew"
     )
+
+
+def load_ranker(path: str | os.PathLike[str]) -> Any:
+    """Read the folder of a ranker; whatever else a folder may hold is refused."""
+    ranker = load(path)
+    if not hasattr(ranker, "predict"):
+        raise UsageError(f"{os.fspath(path)} is not a model: it holds {type(ranker).__name__}")
+    return ranker

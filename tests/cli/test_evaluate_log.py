@@ -185,7 +185,7 @@ def test_options_of_a_log_are_refused_on_labels(tmp_path, capsys):
     """Labels have no position bias: --bias there is an error, not silently ignored."""
     labels = write(small_data("text").labels, tmp_path / "labels.parquet")
     assert call("evaluate", "--labels", labels, "--score", "bm25", "--bias", "x.json") == 2
-    assert "--bias goes with --log" in capsys.readouterr().err
+    assert "--bias has no effect here: it goes with --log" in capsys.readouterr().err
 
 
 def test_a_log_that_tells_nothing(tmp_path, capsys):

@@ -76,3 +76,20 @@ def test_candidates_that_lack_a_feature(model, tmp_path, capsys):
     shown = capsys.readouterr().err
     assert "price_usd" in shown
     assert "did you mean 'price_us' for 'price_usd'" in shown.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("inspect",), ("advise",), ("compact", "-o", "out"), ("bias",), ("clicks",),
+        ("train", "-o", "out"), ("tune", "-o", "out"), ("interleave", "read"),
+        ("ab", "plan"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_several_files_instead_of_a_pattern(command, capsys):
+    """A shell that spells out *.csv gives several files: the error says how a log of many is given."""
+    assert run(*command, "a.csv", "b.csv", "c.csv") == 2
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert "LOG is one path, and there is more: b.csv c.csv." in said
+    assert "a pattern in quotes, such as '*.csv', or as the folder" in said

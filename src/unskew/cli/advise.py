@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from unskew.cli.console import output, print_json, show
-from unskew.cli.reading import Log, LogInput, context_of
+from unskew.cli.console import AsJson, figures, output, present, show
+from unskew.cli.reading import Log, LogInput, Shuffled, shuffled_context
 
 if TYPE_CHECKING:
     from unskew.choose.advice import Advice, Contents
@@ -22,14 +22,11 @@ _TRUST = {"sound": "green", "fragile": "yellow", "unfit": "red"}
 
 def run(
     log: Log,
-    shuffled: Annotated[
-        str | None,
-        typer.Option(metavar="VALUE", help="The context value of sessions with shuffled lists."),
-    ] = None,
+    shuffled: Shuffled = None,
     resamples: Annotated[
         int, typer.Option(help="Resamples of the log for the intervals; 0 for none.", min=0)
     ] = 50,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: AsJson = False,
     *,
     reading: LogInput,
 ) -> None:
@@ -41,15 +38,11 @@ def run(
     from unskew.choose.advice import advise
 
     data = reading.impressions(log)
-    context = None if shuffled is None else context_of(data, shuffled, "--shuffled")
     found = advise(
-        data, shuffled=context, n_resamples=resamples, n_jobs=reading.threads,
-        progress=not reading.quiet,
+        data, shuffled=shuffled_context(data, shuffled), n_resamples=resamples,
+        n_jobs=reading.threads, progress=not reading.quiet,
     )  # fmt: skip
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        _tell(found)
+    present(found, _tell, as_json=as_json)
 
 
 def _tell(found: Advice) -> None:
@@ -87,10 +80,7 @@ def _estimators(found: Advice) -> Table:
 
 
 def _contents(held: Contents) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(justify="right", style="bold")
-    grid.add_column(overflow="fold")
-    rows: list[tuple[Any, str]] = [
+    rows = [
         (f"{held.sessions:,}", f"sessions, {held.sessions_per_query:.1f} a query"),
         (f"{held.clicks:,}", f"clicks, {held.clicks_per_query:.1f} a query"),
         (f"{held.queries:,}", f"queries, {held.clicked_queries:,} of them with a click"),
@@ -100,9 +90,7 @@ def _contents(held: Contents) -> Table:
         (f"{held.features:,}", f"features that differ between documents{_share(held)}"),
         (f"{len(held.contexts):,}", f"contexts{_shuffled(held)}"),
     ]
-    for number, text in rows:
-        grid.add_row(number, text)
-    return grid
+    return figures(rows)
 
 
 def _share(held: Contents) -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from unskew.cli.console import output, print_json, show
-from unskew.cli.reading import LogInput, Wanted, load_ranker
+from unskew.cli.console import figures, output, plain_table, print_json, show
+from unskew.cli.reading import LogInput, Wanted
 from unskew.errors import UsageError
+from unskew.loading import load_ranker
 from unskew.terminal import bar
 
 if TYPE_CHECKING:
@@ -56,24 +57,21 @@ def _show(found: Drift) -> None:
 
 
 def _summary(found: Drift) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(justify="right", style="bold")
-    grid.add_column()
     unseen = {"documents": found.unseen_documents, "queries": found.unseen_queries}
-    grid.add_row(f"{found.ctr_now:.2%}", f"CTR, {found.ctr_before:.2%} in training")
-    grid.add_row(f"{found.curve_change:.0%}", "mean change of the CTR of a position, beyond chance")
-    grid.add_row(f"{found.position_index:.2f}", "stability index of the positions shown")
+    rows = [
+        (f"{found.ctr_now:.2%}", f"CTR, {found.ctr_before:.2%} in training"),
+        (f"{found.curve_change:.0%}", "mean change of the CTR of a position, beyond chance"),
+        (f"{found.position_index:.2f}", "stability index of the positions shown"),
+    ]
     for what, share in unseen.items():
         if share is not None:
-            grid.add_row(f"{share:.0%}", f"of what is shown are {what} that were not in training")
-    return grid
+            rows.append((f"{share:.0%}", f"of what is shown are {what} that were not in training"))
+    return figures(rows)
 
 
 def _curve(found: Drift) -> Table:
-    table = Table(title="CTR by position", title_justify="left", box=None)
-    for name in ("position", "training", "now"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+    names = ("position", "training", "now")
+    table = plain_table("CTR by position", numbers=names, last=[""])
     shown = found.positions[:_SHOWN_POSITIONS]
     highest = max((max(at.before or 0, at.now or 0) for at in shown), default=0)
     for at in shown:
@@ -86,9 +84,8 @@ def _curve(found: Drift) -> Table:
 
 
 def _features(found: Drift) -> Table:
-    table = Table(title="Features that moved most", title_justify="left", box=None)
-    for name in ("feature", "stability index", "missing in training", "missing now"):
-        table.add_column(name, justify="right")
+    names = ("feature", "stability index", "missing in training", "missing now")
+    table = plain_table("Features that moved most", numbers=names)
     for one in found.features[:_SHOWN_FEATURES]:
         missing = (f"{share:.1%}" for share in (one.missing_before, one.missing_now))
         table.add_row(Text(one.name), f"{one.stability_index:.2f}", *missing)

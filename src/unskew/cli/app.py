@@ -10,9 +10,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from unskew import __version__
-from unskew.cli.choices import Command
+from unskew.cli.choices import command
 from unskew.cli.console import errors, show
-from unskew.cli.groups import spell_out
 from unskew.errors import MissingDependencyError, UnskewError, UsageError
 
 # Exit codes.
@@ -58,7 +57,7 @@ for _name in COMMANDS:
     if hasattr(_module, "commands"):
         app.add_typer(_module.commands, name=_name)
     else:
-        app.command(_name, cls=Command)(spell_out(_module.run))
+        command(app, _name)(_module.run)
 
 
 def main(arguments: list[str] | None = None) -> Any:

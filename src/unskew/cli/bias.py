@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,14 +10,16 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from unskew.cli.console import output, print_json, show
-from unskew.cli.groups import refuse_idle
-from unskew.cli.reading import Log, LogInput, context_of, load_ranker
+from unskew.cli.console import AsJson, output, plain_table, print_json, show
+from unskew.cli.groups import given_of, refuse_idle
+from unskew.cli.reading import Log, LogInput, Shuffled, shuffled_context
 from unskew.cli.writing import Overwrite, check_outputs
 from unskew.errors import UsageError
+from unskew.loading import load_ranker
 
 if TYPE_CHECKING:
     from unskew.bias.comparison import Outcome
+    from unskew.log.impressions import Impressions
     from unskew.position_bias import PositionBias
 
 # Positions drawn before the rest is summed up in one line, and the width of a curve.
@@ -24,8 +27,10 @@ SHOWN_POSITIONS = 20
 WIDTH = 12
 
 
-def run(
-    log: Log,
+@dataclass(frozen=True)
+class Estimating:
+    """Which methods estimate the bias, and how."""
+
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -33,32 +38,57 @@ def run(
             "-m",
             help="A method (repeatable): {methods}; by default all that can be estimated alone.",
         ),
-    ] = None,
-    shuffled: Annotated[
-        str | None,
-        typer.Option(metavar="VALUE", help="The context value of sessions with shuffled lists."),
-    ] = None,
+    ] = None
+    shuffled: Shuffled = None
     model: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="A saved model whose scores pairwise debiasing takes."),
-    ] = None,
+    ] = None
     n_positions: Annotated[
         int | None, typer.Option(help="Positions with a bias of their own (default all).", min=1)
-    ] = None,
+    ] = None
     resamples: Annotated[
         int, typer.Option(help="Resamples of the log for the intervals; 0 for none.", min=0)
-    ] = 100,
-    level: Annotated[float, typer.Option(help="How often intervals hold the truth.")] = 0.95,
+    ] = 100
+    level: Annotated[float, typer.Option(help="How often intervals hold the truth.")] = 0.95
     monotone: Annotated[
         bool, typer.Option("--monotone", help="Curves that never rise with the position.")
-    ] = False,
+    ] = False
     by_context: Annotated[
         bool, typer.Option("--by-context", help="The curves of each context apart.")
-    ] = False,
+    ] = False
     bias: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="A file of 'unskew bias -o' to show too (repeatable)."),
-    ] = None,
+    ] = None
+
+    def refuse_idle(self) -> None:
+        """Refuse options that none of the chosen methods looks at."""
+        for option, needed in (("shuffled", "randomization"), ("model", "pairwise")):
+            if self.method and needed not in self.method:
+                refuse_idle(f"it goes with the method {needed}", given_of(self, [option]))
+        if not self.resamples:
+            refuse_idle("without resamples there are no intervals", given_of(self, ["level"]))
+        if self.by_context:
+            refuse_idle("a file has the curve of all contexts", given_of(self, ["bias"]))
+
+    def options(self, data: Impressions, reading: LogInput) -> dict[str, Any]:
+        """The options of `compare_estimators`."""
+        return {
+            "methods": self.method or None,
+            "n_resamples": self.resamples,
+            "level": self.level,
+            "progress": not reading.quiet,
+            "context": shuffled_context(data, self.shuffled),
+            "scores": None if self.model is None else load_ranker(self.model),
+            "n_positions": self.n_positions,
+            "n_jobs": reading.threads,
+            "monotone": self.monotone,
+        }
+
+
+def run(
+    log: Log,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -66,8 +96,9 @@ def run(
         ),
     ] = None,
     overwrite: Overwrite = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: AsJson = False,
     *,
+    estimating: Estimating,
     reading: LogInput,
 ) -> None:
     """Estimate the position bias of a log by every method that fits it.
@@ -77,24 +108,15 @@ def run(
     """
     from unskew.bias.comparison import compare_by_context, compare_estimators
 
-    if out is not None and (len(method or []) != 1 or by_context):
+    files = estimating.bias or []
+    if out is not None and (len(estimating.method or []) != 1 or estimating.by_context):
         raise UsageError("--out writes one curve: give one --method, and not --by-context")
-    _refuse_idle(method, shuffled, model, resamples, level, by_context, bias)
-    check_outputs({"--out": out}, [log, reading.features, *(bias or [])], overwrite=overwrite)
+    estimating.refuse_idle()
+    check_outputs({"--out": out}, [log, reading.features, *files], overwrite=overwrite)
     data = reading.impressions(log)
-    options: dict[str, Any] = {
-        "methods": method or None,
-        "n_resamples": resamples,
-        "level": level,
-        "progress": not reading.quiet,
-        "context": None if shuffled is None else context_of(data, shuffled, "--shuffled"),
-        "scores": None if model is None else load_ranker(model),
-        "n_positions": n_positions,
-        "n_jobs": reading.threads,
-        "monotone": monotone,
-    }
-    read = [_read(path) for path in bias or []]
-    if by_context:
+    options = estimating.options(data, reading)
+    read = [_read(path) for path in files]
+    if estimating.by_context:
         parts = compare_by_context(data, **options)
     else:
         parts = {None: [*compare_estimators(data, **options), *read]}
@@ -106,28 +128,6 @@ def run(
         save_bias(out, found[0].bias, method=found[0].method, notes=found[0].notes)
     if all(one.bias is None for one in found):
         raise typer.Exit(1)
-
-
-def _refuse_idle(
-    method: list[str] | None,
-    shuffled: str | None,
-    model: str | None,
-    resamples: int,
-    level: float,
-    by_context: bool,
-    bias: list[Path] | None,
-) -> None:
-    """Refuse options that none of the chosen methods looks at."""
-    chosen = {*(method or ())}
-    for option, value, needed in (
-        ("--shuffled", shuffled, "randomization"), ("--model", model, "pairwise"),
-    ):  # fmt: skip
-        idle = value is not None and bool(chosen) and needed not in chosen
-        refuse_idle(f"it goes with the method {needed}", {option: idle})
-    refuse_idle(
-        "without resamples there are no intervals", {"--level": not resamples and level != 0.95}
-    )
-    refuse_idle("a file has the curve of all contexts", {"--bias": by_context and bool(bias)})
 
 
 def _read(path: Path) -> Outcome:
@@ -193,10 +193,8 @@ def _named(method: str, curves: dict[str, Any], bias: PositionBias) -> dict[str,
 def _table(outcomes: list[Outcome]) -> Table:
     from unskew.registry import METHODS
 
-    table = Table(box=None)
-    table.add_column("method")
-    table.add_column("seconds", justify="right")
-    table.add_column("what it is, or why it does not fit this log", overflow="fold")
+    why = "what it is, or why it does not fit this log"
+    table = plain_table(texts=["method"], numbers=["seconds"], last=[why])
     for one in outcomes:
         if one.bias is not None:
             known = METHODS.get(one.method)

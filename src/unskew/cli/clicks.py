@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from unskew.cli.console import output, print_json, say, show
+from unskew.cli.console import AsJson, output, plain_table, print_json, say, show
 from unskew.cli.reading import Log, LogInput
-from unskew.cli.writing import Overwrite, check_outputs, check_table_path, write_table
+from unskew.cli.writing import Overwrite, check_table_output, write_table
 
 if TYPE_CHECKING:
     from unskew.clicks import ClickModelOutcome, FittedClickModel
@@ -41,7 +40,7 @@ def run(
         int | None, typer.Option(help="Positions with values of their own (default all).", min=1)
     ] = None,
     overwrite: Overwrite = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: AsJson = False,
     *,
     reading: LogInput,
 ) -> None:
@@ -52,9 +51,7 @@ def run(
     """
     from unskew.clicks import compare_click_models
 
-    if out is not None:
-        check_table_path(out)
-        check_outputs({"--out": out}, [log, reading.features], overwrite=overwrite)
+    check_table_output(out, [log, reading.features], overwrite=overwrite)
     data = reading.impressions(log)
     outcomes = compare_click_models(
         data, models=model or None, share=share, seed=seed, n_positions=n_positions,
@@ -89,11 +86,8 @@ def _show(outcomes: list[ClickModelOutcome]) -> None:
     from unskew.registry import CLICK_MODELS
 
     fits = [(one, one.measures) for one in outcomes if one.measures is not None]
-    table = Table(box=None, padding=(0, 1, 0, 0))
-    table.add_column("model")
-    for name in ("log-lik.", "perplexity", "conditional", "seconds"):
-        table.add_column(name, justify="right")
-    table.add_column("what it is", overflow="fold")
+    columns = ("log-lik.", "perplexity", "conditional", "seconds")
+    table = plain_table(texts=["model"], numbers=columns, last=["what it is"])
     for one, found in fits:
         numbers = (found.log_likelihood, found.perplexity, found.conditional_perplexity)
         table.add_row(

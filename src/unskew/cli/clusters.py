@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import typer
-
+from unskew.cli.groups import panel
 from unskew.errors import UsageError
 
-
-def _option(text: str, **more: Any) -> Any:
-    return typer.Option(help=text, rich_help_panel="Several workers", **more)
+_option = panel("Several workers")
 
 
 @dataclass(frozen=True)

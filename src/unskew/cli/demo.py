@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from unskew.cli.console import errors, output, say, show
+from unskew.cli.console import ends, errors, output, say, show
 from unskew.cli.reading import Quiet
 from unskew.cli.writing import Overwrite, check_outputs
 from unskew.errors import UsageError
@@ -65,8 +65,7 @@ def show_story(story: Story) -> None:
     gain = story.gain
     verdict = "beats" if gain.interval.low > 0 else "does not clearly beat"
     show(
-        f"{gain.a} {verdict} {gain.b}: NDCG@10 {gain.difference:+.4f} "
-        f"[{gain.interval.low:+.4f}, {gain.interval.high:+.4f}]"
+        f"{gain.a} {verdict} {gain.b}: NDCG@10 {gain.difference:+.4f} {ends(gain.interval, '+.4f')}"
     )
 
 

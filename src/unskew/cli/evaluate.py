@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from unskew.cli.console import output, print_json, say
+from unskew.cli.console import AsJson, ends, output, print_json, say
 from unskew.cli.groups import given_of, refuse_idle
 from unskew.cli.log_evaluation import (
     Judging,
@@ -20,12 +19,12 @@ from unskew.cli.log_evaluation import (
     stated_bias,
     tell_log,
 )
-from unskew.cli.reading import DataInput, Wanted, load_ranker
+from unskew.cli.reading import DataInput, Wanted, load_rankers
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
     from unskew.evaluation.evaluation import Evaluation
-    from unskew.evaluation.significance import Comparison
+    from unskew.evaluation.significance import Comparison, Interval
     from unskew.log.features import Features
     from unskew.log.labelled import LabelledData
 
@@ -63,7 +62,7 @@ def run(
     score: Annotated[
         list[str] | None, typer.Option(help="A feature column that is a ranker's score.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: AsJson = False,
     *,
     measuring: Measuring,
     judging: Judging,
@@ -77,11 +76,13 @@ def run(
         raise UsageError("give either --labels or --log")
     if measuring.empty not in ("skip", "0", "1"):
         raise UsageError(f"--empty must be skip, 0 or 1, got {measuring.empty!r}")
-    rankers = _rankers(models or [], score or [], needed=log is None)
+    rankers = load_rankers(models or [])
     if log is not None:
         _judge(log, rankers, score or [], measuring, judging, reading, as_json=as_json)
         return
-    _refuse_judging(judging)
+    if not rankers and not score:
+        raise UsageError("nothing to evaluate: give folders of models, or --score COLUMN")
+    refuse_idle("it goes with --log; labels have no position bias", given_of(judging))
     wanted = Wanted(list(rankers.values()), score or [])
     data = reading.labels(str(labels), wanted)
     found = _on_labels(data, _scores(rankers, wanted, data.features), measuring)
@@ -126,27 +127,6 @@ def _judge(
         print_json(log_json(found, bias))
     else:
         tell_log(found, bias, estimators)
-
-
-def _refuse_judging(judging: Judging) -> None:
-    """Refuse options that act on a click log alone."""
-    for one in fields(judging):
-        if getattr(judging, one.name) != one.default:
-            option = "--" + one.name.replace("_", "-")
-            raise UsageError(f"{option} goes with --log: labels have no position bias")
-
-
-def _rankers(models: list[str], columns: list[str], *, needed: bool) -> dict[str, Any]:
-    """The models by the names of their folders."""
-    rankers: dict[str, Any] = {}
-    for path in models:
-        name = Path(path).name
-        if name in rankers:
-            raise UsageError(f"two models are called {name!r}: rename one of the folders")
-        rankers[name] = load_ranker(path)
-    if needed and not models and not columns:
-        raise UsageError("nothing to evaluate: give folders of models, or --score COLUMN")
-    return rankers
 
 
 def _scores(rankers: Mapping[str, Any], wanted: Wanted, features: Features) -> dict[str, Any]:
@@ -200,12 +180,14 @@ def evaluation_json(
     rankers: Mapping[str, Evaluation], comparisons: list[Comparison]
 ) -> dict[str, Any]:
     """The means with intervals, and the comparisons, as plain values."""
+    from unskew.evaluation.significance import limits
+
     return {
         "rankers": {
             name: {
                 metric: {
                     "mean": evaluation.mean[metric],
-                    "interval": list(_limits(evaluation, metric)),
+                    "interval": limits(_interval(evaluation, metric)),
                     "queries": evaluation.n_queries[metric],
                 }
                 for metric in evaluation.per_query
@@ -215,7 +197,7 @@ def evaluation_json(
         "comparisons": [
             {
                 "a": c.a, "b": c.b, "metric": c.metric, "difference": c.difference,
-                "interval": [c.interval.low, c.interval.high], "test": c.test,
+                "interval": limits(c.interval), "test": c.test,
                 "p_value": c.p_value, "p_corrected": c.p_corrected, "queries": c.n_queries,
             }
             for c in comparisons
@@ -223,11 +205,9 @@ def evaluation_json(
     }  # fmt: skip
 
 
-def _limits(evaluation: Evaluation, metric: str) -> tuple[float | None, float | None]:
-    if evaluation.n_queries[metric] < 2:
-        return None, None
-    interval = evaluation.interval(metric)
-    return interval.low, interval.high
+def _interval(evaluation: Evaluation, metric: str) -> Interval | None:
+    """The interval of a mean; None for a single query."""
+    return None if evaluation.n_queries[metric] < 2 else evaluation.interval(metric)
 
 
 def evaluation_table(rankers: Mapping[str, Evaluation]) -> Table:
@@ -237,8 +217,8 @@ def evaluation_table(rankers: Mapping[str, Evaluation]) -> Table:
     for name, evaluation in rankers.items():
         cells = []
         for metric in metrics:
-            low, high = _limits(evaluation, metric)
-            around = "" if low is None else f" [{low:.4f}, {high:.4f}]"
+            interval = _interval(evaluation, metric)
+            around = "" if interval is None else f" {ends(interval, '.4f')}"
             cells.append(f"{evaluation.mean[metric]:.4f}{around}")
         table.add_row(name, *cells)
     return table
@@ -252,7 +232,7 @@ def comparison_table(comparisons: list[Comparison]) -> Table:
         table.add_row(
             c.metric,
             f"{c.a} - {c.b}",
-            f"{c.difference:+.4f} [{c.interval.low:+.4f}, {c.interval.high:+.4f}]",
+            f"{c.difference:+.4f} {ends(c.interval, '+.4f')}",
             f"{c.p_value:.4g}",
             f"{c.p_corrected:.4g}",
         )

@@ -8,7 +8,18 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
+import typer
+
 from unskew.errors import UsageError
+
+
+def panel(title: str) -> Callable[..., Any]:
+    """What declares the options of one panel of a help page: by their text, and whatever else."""
+
+    def option(text: str, *names: str, **more: Any) -> Any:
+        return typer.Option(*names, help=text, rich_help_panel=title, **more)
+
+    return option
 
 
 def spell_out(command: Callable[..., None]) -> Callable[..., None]:
@@ -44,12 +55,12 @@ def refuse_idle(reason: str, given: Mapping[str, bool]) -> None:
             raise UsageError(f"{option} has no effect here: {reason}")
 
 
-def given_of(group: Any, names: Container[str]) -> dict[str, bool]:
-    """Which options of a group, of the fields of these names, differ from their defaults."""
+def given_of(group: Any, names: Container[str] | None = None) -> dict[str, bool]:
+    """Which options of a group, by default all of them, differ from their defaults."""
     return {
         f"--{field.name.replace('_', '-')}": getattr(group, field.name) != field.default
         for field in fields(group)
-        if field.name in names
+        if names is None or field.name in names
     }
 
 

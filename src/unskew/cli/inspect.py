@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unskew.cli.against import compare
-from unskew.cli.console import names_shown, output, print_json, show
+from unskew.cli.console import AsJson, figures, names_shown, output, plain_table, present, show
 from unskew.cli.reading import Log, LogInput, is_saved
 from unskew.terminal import bar
 
@@ -24,7 +24,7 @@ SHOWN_PERIODS = 31
 
 def run(
     log: Log,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: AsJson = False,
     against: Annotated[
         str | None,
         typer.Option(
@@ -49,10 +49,7 @@ def run(
         found = inspect_impressions(reading.impressions(log), log)
     else:
         found = inspect_log(log, reading.options())
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        _show(found)
+    present(found, _show, as_json=as_json)
     if found.problems:
         raise typer.Exit(1)
 
@@ -82,9 +79,6 @@ def _show(found: Inspection) -> None:
 
 
 def _summary(found: Inspection) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(justify="right", style="bold")
-    grid.add_column()
     extra = found.versions - found.documents
     versions = f" in {found.versions:,} versions of their features" if extra else ""
     rows = [
@@ -101,9 +95,7 @@ def _summary(found: Inspection) -> Table:
     ]
     if found.ctr is not None:
         rows.append((f"{found.ctr:.2%}", "of the results shown were clicked"))
-    for number, text in rows:
-        grid.add_row(number, text)
-    return grid
+    return figures(rows)
 
 
 def _compressed(times: float) -> str:
@@ -114,9 +106,8 @@ def _compressed(times: float) -> str:
 
 
 def _contexts(found: Inspection) -> Table:
-    table = Table(title="Clicks by context", title_justify="left", box=None)
-    for name in ("context", "sessions", "clicks", "CTR", "CTR of position 1"):
-        table.add_column(name, justify="right")
+    names = ("context", "sessions", "clicks", "CTR", "CTR of position 1")
+    table = plain_table("Clicks by context", numbers=names)
     for at in found.by_context[:SHOWN_POSITIONS]:
         first = "" if at.first_ctr is None else f"{at.first_ctr:.2%}"
         cells = (f"{at.sessions:,}", f"{at.clicks:,}", f"{at.ctr:.2%}", first)
@@ -129,10 +120,8 @@ def _contexts(found: Inspection) -> Table:
 
 def _over_time(found: Inspection) -> Table:
     unit = found.over_time[0].unit
-    table = Table(title=f"Clicks by {unit}", title_justify="left", box=None)
-    for name in (unit, "sessions", "clicks", "CTR"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+    names = (unit, "sessions", "clicks", "CTR")
+    table = plain_table(f"Clicks by {unit}", numbers=names, last=[""])
     periods = found.over_time
     if len(periods) > SHOWN_PERIODS:
         periods = periods[-SHOWN_PERIODS:]
@@ -145,10 +134,8 @@ def _over_time(found: Inspection) -> Table:
 
 
 def _positions(found: Inspection) -> Table:
-    table = Table(title="Clicks by position", title_justify="left", box=None)
-    for name in ("position", "shown", "clicks", "CTR", "95% interval"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+    names = ("position", "shown", "clicks", "CTR", "95% interval")
+    table = plain_table("Clicks by position", numbers=names, last=[""])
     shown = found.positions[:SHOWN_POSITIONS]
     highest = max(at.high for at in shown)
     for at in shown:

@@ -9,23 +9,19 @@ import typer
 from rich.table import Table
 
 from unskew.cli import reading as o
-from unskew.cli.console import errors, output, print_json, show
+from unskew.cli.choices import command, commands_of
+from unskew.cli.console import AsJson, ends, errors, output, present, show
 from unskew.cli.groups import refuse_idle
-from unskew.cli.writing import Overwrite, check_outputs, check_table_path, write_table
+from unskew.cli.writing import Overwrite, check_table_output, write_table
 
 if TYPE_CHECKING:
-    from unskew.evaluation.significance import Interval
     from unskew.online.preference import InterleavingReading, Preference
 
 
-commands = typer.Typer(
-    help="Interleave two rankings, and read from the clicks who won.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+commands = commands_of("Interleave two rankings, and read from the clicks who won.")
 
 
-@commands.command("mix")
+@command(commands, "mix")
 def mix(
     a: Annotated[str, typer.Argument(metavar="A", help="Rankings: query, doc, rank or score.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Rankings of the same queries.")],
@@ -44,8 +40,7 @@ def mix(
     """Mix two rankings into one table: query, position, doc, team and the credit of a click."""
     from unskew.online.rankings import mix_rankings
 
-    check_table_path(out)
-    check_outputs({"--out": out}, [a, b], overwrite=overwrite)
+    check_table_output(out, [a, b], overwrite=overwrite)
     mixed = mix_rankings(
         a, b, method=method, length=length, seed=seed, query=query, doc=doc, rank=rank, score=score
     )
@@ -60,7 +55,7 @@ def mix(
     )
 
 
-@commands.command("read")
+@command(commands, "read")
 def read(
     log: Annotated[str, typer.Argument(metavar="LOG", help="Clicks on the mixed lists.")],
     user: Annotated[str | None, typer.Option(help="The user column.")] = None,
@@ -77,7 +72,7 @@ def read(
     doc: o.Doc = "doc",
     level: Annotated[float, typer.Option(help="The confidence level.")] = 0.95,
     table: o.TableName = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say which ranker the clicks prefer, per impression and per user, with intervals."""
     from unskew.online.preference import read_interleaving
@@ -91,10 +86,7 @@ def read(
         log, session=session, click=click, team=team, user=user, credit=credit, mixed=mixed,
         query=query, doc=doc, level=level, table=table,
     )  # fmt: skip
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        _show(found)
+    present(found, _show, as_json=as_json)
 
 
 def _show(found: InterleavingReading) -> None:
@@ -109,17 +101,11 @@ def _show(found: InterleavingReading) -> None:
             p = "–" if row.p is None else f"{row.p:.3g}"
             table.add_row(
                 name, f"{row.wins_a:,}", f"{row.wins_b:,}", f"{row.ties:,}", share,
-                _ends(row.interval, ".2%"), p,
+                ends(row.interval, ".2%"), p,
             )  # fmt: skip
     output.print(table)
     for name, lead in (("impression", found.per_impression), ("pair", found.per_pair)):
         if lead.value is not None and lead.p is not None:
-            ends = _ends(lead.interval, "+.4f")
-            text = f"A leads by {lead.value:+.4f} {ends} clicks per {name} (p = {lead.p:.3g})"
+            around = ends(lead.interval, "+.4f")
+            text = f"A leads by {lead.value:+.4f} {around} clicks per {name} (p = {lead.p:.3g})"
             show((text, "dim"))
-
-
-def _ends(interval: Interval | None, form: str) -> str:
-    if interval is None:
-        return "–"
-    return f"[{interval.low:{form}}, {interval.high:{form}}]"

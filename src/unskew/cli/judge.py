@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unskew.cli.console import errors, output, print_json, show
-from unskew.cli.writing import Overwrite, check_outputs, check_table_path, write_table
+from unskew.cli.choices import command, commands_of
+from unskew.cli.console import AsJson, errors, output, print_json, show
+from unskew.cli.writing import Overwrite, check_table_output, write_table
 
 if TYPE_CHECKING:
     from unskew.online.judging.results import Results, SignTest
     from unskew.online.judging.serving import Opened
 
 
-commands = typer.Typer(
-    help="Judge two rankings side by side: a web page for assessors, and who won.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+commands = commands_of("Judge two rankings side by side: a web page for assessors, and who won.")
 
 
-@commands.command("serve")
+@command(commands, "serve")
 def serve(
     a: Annotated[
         str, typer.Argument(metavar="A", help="A ranking: Parquet or CSV, as unskew rank writes.")
@@ -100,7 +97,7 @@ def _announce(opened: Opened, db: str) -> None:
         show(line, to=errors)
 
 
-@commands.command("results")
+@command(commands, "results")
 def results(
     db: Annotated[str, typer.Argument(metavar="DB", help="The file that serve wrote.")],
     out: Annotated[
@@ -108,14 +105,12 @@ def results(
         typer.Option("--out", "-o", metavar="FILE", help="Write every judgement: Parquet or CSV."),
     ] = None,
     overwrite: Overwrite = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show who won: a verdict a query, a sign test with its interval, and the agreement."""
     from unskew.online.judging.results import read_results
 
-    if out is not None:
-        check_table_path(out)
-        check_outputs({"--out": out}, [db], overwrite=overwrite)
+    check_table_output(out, [db], overwrite=overwrite)
     found = read_results(db)
     if out is not None:
         write_table(found.to_arrow(), out)

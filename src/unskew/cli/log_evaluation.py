@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.table import Table
 
-from unskew.cli.console import output, show
-from unskew.cli.reading import context_of, is_saved, load_ranker
+from unskew.cli.console import ends, output, plain_table, show
+from unskew.cli.groups import panel
+from unskew.cli.reading import is_saved, shuffled_context
 from unskew.errors import UsageError
+from unskew.loading import load_ranker
 
 if TYPE_CHECKING:
     from unskew.evaluation.log_evaluation import LogEvaluation
     from unskew.evaluation.significance import Interval
     from unskew.log.impressions import Impressions
 
-_PANEL = "On a click log"
-
-
-def _setting(text: str, **more: Any) -> Any:
-    return typer.Option(help=text, rich_help_panel=_PANEL, **more)
+_setting = panel("On a click log")
 
 
 @dataclass(frozen=True)
@@ -77,9 +75,8 @@ def stated_bias(data: Impressions, judging: Judging, n_jobs: int | None) -> Stat
     from unskew.registry import METHODS
 
     given = judging.bias
-    context = None
-    if judging.shuffled is not None:
-        context = context_of(data, judging.shuffled, "--shuffled")
+    context = shuffled_context(data, judging.shuffled)
+    if context is not None:
         if given not in {None, "randomization"}:
             raise UsageError("--shuffled goes with --bias randomization, not with another bias")
         given = "randomization"
@@ -200,10 +197,8 @@ def tell_log(found: LogEvaluation, bias: StatedBias, estimators: Sequence[str]) 
 
 def _estimates(found: LogEvaluation, estimator: str, title: str) -> Table:
     metrics = list(next(iter(found.estimates.values()))[estimator])
-    table = Table(title=f"value by {title}", title_justify="left", box=None)
-    table.add_column("ranker", overflow="fold")
-    for column in (*metrics, "effective\nclicks"):
-        table.add_column(column, justify="right")
+    numbers = (*metrics, "effective\nclicks")
+    table = plain_table(f"value by {title}", texts=["ranker"], numbers=numbers)
     for name, estimators in found.estimates.items():
         ones = estimators[estimator].values()
         fewest = min(one.effective_sample_size for one in ones)
@@ -212,11 +207,8 @@ def _estimates(found: LogEvaluation, estimator: str, title: str) -> Table:
 
 
 def _differences(found: LogEvaluation, estimator: str) -> Table:
-    table = Table(title="paired differences", title_justify="left", box=None)
-    table.add_column("metric")
-    table.add_column("rankers", overflow="fold")
-    for column in ("difference", "effective\nclicks", "p", "p\n(Holm)"):
-        table.add_column(column, justify="right")
+    numbers = ("difference", "effective\nclicks", "p", "p\n(Holm)")
+    table = plain_table("paired differences", texts=["metric", "rankers"], numbers=numbers)
     for one in found.differences:
         if one.estimator == estimator:
             table.add_row(
@@ -228,6 +220,5 @@ def _differences(found: LogEvaluation, estimator: str) -> Table:
 
 
 def _told(value: float, interval: Interval, sign: str = "") -> str:
-    if interval.low != interval.low:
-        return f"{value:{sign}.4f}"
-    return f"{value:{sign}.4f} [{interval.low:{sign}.4f}, {interval.high:{sign}.4f}]"
+    form = f"{sign}.4f"
+    return f"{value:{form}}" + ("" if isnan(interval.low) else f" {ends(interval, form)}")

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from unskew.cli.choices import Command
+from unskew.cli.choices import command, commands_of
 from unskew.cli.console import errors, output, say, show
-from unskew.cli.groups import spell_out
 from unskew.cli.reading import Quiet
 from unskew.cli.writing import check_outputs
 from unskew.errors import UsageError
@@ -22,11 +21,7 @@ if TYPE_CHECKING:
     from unskew.paper.sections import StudySection
 
 
-commands = typer.Typer(
-    help="Run the paper's experiments: its table and its figures, on your data.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+commands = commands_of("Run the paper's experiments: its table and its figures, on your data.")
 
 Out = Annotated[
     Path, typer.Option("--out", "-o", help="The folder of results; one that exists is continued.")
@@ -61,15 +56,13 @@ class StudyOptions:
     quiet: Quiet = False
 
 
-@commands.command("table", cls=Command)
-@spell_out
+@command(commands, "table")
 def table(options: StudyOptions) -> None:
     """The comparison: three rankers, every treatment of the clicks, beside the paper's figures."""
     _experiments(("table",), options)
 
 
-@commands.command("figure", cls=Command)
-@spell_out
+@command(commands, "figure")
 def figure(
     name: Annotated[str, typer.Argument(help="The figure: {figures}.")], options: StudyOptions
 ) -> None:
@@ -77,8 +70,7 @@ def figure(
     _experiments((name,), options)
 
 
-@commands.command("all", cls=Command)
-@spell_out
+@command(commands, "all")
 def everything(options: StudyOptions) -> None:
     """The table and all figures."""
     from unskew.paper.experiments import EXPERIMENTS
@@ -86,7 +78,7 @@ def everything(options: StudyOptions) -> None:
     _experiments(tuple(EXPERIMENTS), options)
 
 
-@commands.command("render")
+@command(commands, "render")
 def render_only(out: Out = Path("paper")) -> None:
     """Draw everything again from the results of a folder; nothing is trained."""
     from unskew.paper.rendering import render

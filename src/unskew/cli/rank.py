@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import show
-from unskew.cli.reading import CandidateInput, load_ranker
-from unskew.cli.writing import Overwrite, check_outputs, check_table_path, write_table
+from unskew.cli.reading import CandidateInput
+from unskew.cli.writing import Overwrite, check_table_output, write_table
 from unskew.errors import DataError, UsageError
+from unskew.loading import load_ranker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,8 +43,7 @@ def run(
     """
     if top is not None and top < 1:
         raise UsageError(f"--top must be 1 or higher, got {top}")
-    check_table_path(out)
-    check_outputs({"--out": out}, [model, candidates], overwrite=overwrite)
+    check_table_output(out, [model, candidates], overwrite=overwrite)
     ranker = load_ranker(model)
     ids, features = reading.candidates(candidates, ranker)
     ranked = _ranked(ranker, ids, features, top)

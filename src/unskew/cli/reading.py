@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unskew.cli.console import say
-from unskew.cli.groups import given_of, refuse_idle
+from unskew.cli.groups import given_of, panel, refuse_idle
 from unskew.errors import DataError, UsageError
+from unskew.loading import load_ranker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,13 +26,7 @@ if TYPE_CHECKING:
     from unskew.log.sources import SourceTable
 
 
-def _column(text: str) -> Any:
-    return typer.Option(help=text, rich_help_panel="Columns of the log")
-
-
-def _reading(text: str) -> Any:
-    return typer.Option(help=text, rich_help_panel="Reading")
-
+_column, _reading = panel("Columns of the log"), panel("Reading")
 
 Log = Annotated[
     str,
@@ -51,6 +46,10 @@ FirstPosition = Annotated[int, _reading("0 if the first place is written as posi
 TableName = Annotated[str | None, _reading("The table within a DuckDB database file.")]
 MemoryLimit = Annotated[str | None, _reading("Memory for DuckDB, such as 1GB; the rest spills.")]
 Threads = Annotated[int | None, _reading("Threads for reading and training (default all).")]
+Shuffled = Annotated[
+    str | None,
+    typer.Option(metavar="VALUE", help="The context value of sessions with shuffled lists."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
 
 
@@ -109,11 +108,10 @@ class LogInput:
     ] = None
     skip_bad_sessions: Annotated[
         bool,
-        typer.Option(
-            "--skip-bad-sessions", rich_help_panel="Reading",
-            help="Leave out sessions with problems, and say how many of what.",
+        _reading(
+            "Leave out sessions with problems, and say how many of what.", "--skip-bad-sessions"
         ),
-    ] = False  # fmt: skip
+    ] = False
     table: TableName = None
     first_position: FirstPosition = 1
     memory_limit: MemoryLimit = None
@@ -387,20 +385,23 @@ def is_saved(log: str) -> bool:
     return (Path(log) / MANIFEST).is_file()
 
 
-def context_of(data: Impressions, value: str, option: str) -> Any:
-    """The context of that name: on the command line every value is text."""
+def shuffled_context(data: Impressions, value: str | None) -> Any:
+    """The context that ``--shuffled`` names, if it does: on the command line every value is text."""
+    if value is None:
+        return None
     for known in data.contexts.tolist():
         if str(known) == value:
             return known
     shown = ", ".join(map(str, data.contexts[:8])) or "none; name its column with --context"
-    raise UsageError(f"{option}: the log has no context {value!r}. Its contexts: {shown}")
+    raise UsageError(f"--shuffled: the log has no context {value!r}. Its contexts: {shown}")
 
 
-def load_ranker(path: str) -> Any:
-    """A saved model."""
-    from unskew.loading import load
-
-    ranker = load(path)
-    if not hasattr(ranker, "predict"):
-        raise UsageError(f"{path} is not a model: it holds {type(ranker).__name__}")
-    return ranker
+def load_rankers(paths: Sequence[str]) -> dict[str, Any]:
+    """Saved models by the names of their folders."""
+    rankers: dict[str, Any] = {}
+    for path in paths:
+        name = Path(path).absolute().name
+        if name in rankers:
+            raise UsageError(f"two models are called {name!r}: rename one of the folders")
+        rankers[name] = load_ranker(path)
+    return rankers

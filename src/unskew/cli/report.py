@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from unskew.cli.console import say, show
-from unskew.cli.reading import DataInput, Wanted, load_ranker
+from unskew.cli.reading import DataInput, Wanted, load_rankers
 from unskew.cli.writing import Overwrite, check_outputs
 from unskew.errors import DataError, UsageError
 
 
 @dataclass(frozen=True)
-class Judging:
+class ReportInput:
     """How the models are judged."""
 
     bias: Annotated[
@@ -67,7 +67,7 @@ def run(
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
     overwrite: Overwrite = False,
     *,
-    judging: Judging,
+    judging: ReportInput,
     reading: DataInput,
 ) -> None:
     """Write one page that says whether the models are better than what is live, and why.
@@ -76,7 +76,7 @@ def run(
     """
     inputs = [log, labels, reading.features, reading.events, *models, *(judging.bias or [])]
     check_outputs({"--out": out}, inputs, overwrite=overwrite)
-    rankers = _rankers(models)
+    rankers = load_rankers(models)
     wanted = Wanted(list(rankers.values()))
     found = reading.log_reading(log, wanted, strict=labels is None, over_time=True)
     if found.impressions is None:
@@ -96,17 +96,6 @@ def run(
     )  # fmt: skip
     show(made.answer.sentence)
     show(f"The report: {out.resolve()}")
-
-
-def _rankers(models: list[str]) -> dict[str, Any]:
-    """The models by the names of their folders."""
-    rankers: dict[str, Any] = {}
-    for path in models:
-        name = Path(path).resolve().name
-        if name in rankers:
-            raise UsageError(f"two models are called {name!r}: rename one of the folders")
-        rankers[name] = load_ranker(path)
-    return rankers
 
 
 def _biases(files: list[Path]) -> dict[str, Any]:

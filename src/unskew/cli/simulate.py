@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unskew import simulate
 from unskew.cli.console import show
-from unskew.cli.groups import refuse_idle
+from unskew.cli.groups import given_of, panel, refuse_idle
 from unskew.cli.reading import Quiet
 from unskew.cli.train_settings import assignment
 from unskew.cli.writing import Overwrite, check_outputs, marked
@@ -26,18 +26,16 @@ if TYPE_CHECKING:
 
 
 PARTS = ("train", "validation", "test")
-DEFAULT_QUERIES = 1_000
-DEFAULT_SHARE = 0.01
 
 
-def _parameter(text: str) -> Any:
-    return typer.Option(help=text, rich_help_panel="The click model")
+_parameter = panel("The click model")
 
 
 @dataclass(frozen=True)
 class ClickParameters:
-    """Parameters of click models; None leaves a model's default."""
+    """The click model and its parameters; None leaves a model's default."""
 
+    model: Annotated[str, typer.Option(help="The click model: {click_models}.")] = "pbm"
     theta: Annotated[
         float | None, _parameter("Severity of position bias ({click_models:theta}).")
     ] = None
@@ -57,6 +55,88 @@ class ClickParameters:
     max_grade: Annotated[
         int | None, _parameter("The highest grade; by default that of the data.")
     ] = None
+    assignments: Annotated[
+        list[str] | None,
+        _parameter(
+            "Any further parameter of the click model (repeatable).", "--set", metavar="NAME=VALUE"
+        ),
+    ] = None
+
+    def made(self, max_grade: int) -> ClickModel:
+        """The click model for grades up to this one."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        name, further = given.pop("model"), given.pop("assignments", [])
+        parameters = {"max_grade": max(1, max_grade), **given, **dict(map(assignment, further))}
+        return simulate.click_model(name, **parameters)
+
+
+@dataclass(frozen=True)
+class LabelledInput:
+    """Which documents a simulation takes of what it is given."""
+
+    part: Annotated[
+        str, typer.Option(help="Of a dataset or generated data: train, validation or test.")
+    ] = "train"
+    dataset: Annotated[
+        str | None, typer.Option(help="Which dataset a folder holds, such as mslr-web10k.")
+    ] = None
+    fold: Annotated[int, typer.Option(help="Which fold of a dataset.", min=1)] = 1
+    queries: Annotated[int, typer.Option(help="How many queries to generate.")] = 1_000
+
+    def labelled(self, source: str, seed: int) -> tuple[Dataset, LabelledData]:
+        """A file, a folder of a known dataset or generated data; and the part that was asked for."""
+        from unskew.datasets.opening import GENERATED, GeneratedSize, open_labelled
+
+        if source == GENERATED and self.queries < 10:
+            raise UsageError(f"--queries must be 10 or more, got {self.queries}")
+        opened = open_labelled(source, dataset=self.dataset, size=GeneratedSize(self.queries))
+        found = opened.as_given(self.fold, seed)
+        data: LabelledData | None = getattr(found, self.part)
+        if data is None:
+            raise UsageError(
+                f"the dataset in {source} has no {self.part} part: use --part train or test"
+            )
+        return found, data
+
+    def refuse_idle(self, source: str) -> None:
+        """Refuse options that say nothing about this kind of data."""
+        from unskew.datasets.opening import GENERATED
+
+        if self.part not in PARTS:
+            raise UsageError(f"--part must be one of {', '.join(PARTS)}, got {self.part!r}")
+        if source == GENERATED:
+            refuse_idle("generated data has no folds", given_of(self, ["dataset", "fold"]))
+            return
+        refuse_idle(f"{source} is not generated", given_of(self, ["queries"]))
+        if not Path(source).is_dir():
+            given = given_of(self, ["dataset", "fold", "part"])
+            refuse_idle(f"{source} is one file without parts", given)
+
+
+@dataclass(frozen=True)
+class PolicyInput:
+    """Who ranked the lists that are shown."""
+
+    policy: Annotated[str, typer.Option(help="Who ranked: {policies}.")] = "ranksvm"
+    share: Annotated[
+        float, typer.Option(help="The share of labelled queries that train the ranksvm.")
+    ] = 0.01
+    explore: Annotated[float, typer.Option(help="The share of sessions that are shuffled.")] = 0.0
+    length: Annotated[int, typer.Option(help="Results on a page; 0 shows all.", min=0)] = 10
+
+    def refuse_idle(self) -> None:
+        """Refuse options that say nothing about this policy."""
+        if self.policy not in ("ranksvm", "drifting"):
+            reason = f"the policy {self.policy} trains no ranker"
+            refuse_idle(reason, given_of(self, ["share"]))
+
+    def made(self, data: LabelledData, seed: int) -> LoggingPolicy:
+        """The policy for some documents."""
+        if self.policy not in POLICIES:
+            raise UsageError(f"--policy must be one of {', '.join(POLICIES)}, got {self.policy!r}")
+        length = self.length or None
+        found = POLICIES[self.policy](data, share=self.share, length=length, seed=seed)
+        return replace(found, epsilon=self.explore) if self.explore else found
 
 
 def run(
@@ -64,43 +144,20 @@ def run(
         str, typer.Argument(help="A LETOR file or table, the folder of a dataset, or 'generated'.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The log: a Parquet file.")],
-    sessions: Annotated[int, typer.Option(help="How many sessions.", min=1, max=2**31 - 1)] = 165_660,
+    sessions: Annotated[
+        int, typer.Option(help="How many sessions.", min=1, max=2**31 - 1)
+    ] = 165_660,
     seed: Annotated[int, typer.Option(help="Same seed, same log.", min=0)] = 1,
-    model: Annotated[
-        str,
-        typer.Option(help="The click model: {click_models}."),
-    ] = "pbm",
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", rich_help_panel="The click model",
-            help="Any further parameter of the click model (repeatable).",
-        ),
-    ] = None,
-    policy: Annotated[
-        str, typer.Option(help="Who ranked: {policies}.")
-    ] = "ranksvm",
-    share: Annotated[
-        float, typer.Option(help="The share of labelled queries that train the ranksvm.")
-    ] = DEFAULT_SHARE,
-    explore: Annotated[float, typer.Option(help="The share of sessions that are shuffled.")] = 0.0,
-    length: Annotated[int, typer.Option(help="Results on a page; 0 shows all.", min=0)] = 10,
-    part: Annotated[
-        str, typer.Option(help="Of a dataset or generated data: train, validation or test.")
-    ] = "train",
-    dataset: Annotated[
-        str | None, typer.Option(help="Which dataset a folder holds, such as mslr-web10k.")
-    ] = None,
-    fold: Annotated[int, typer.Option(help="Which fold of a dataset.", min=1)] = 1,
-    queries: Annotated[int, typer.Option(help="How many queries to generate.")] = DEFAULT_QUERIES,
     labels: Annotated[
         Path | None, typer.Option(help="Also write the labelled test documents here (Parquet).")
     ] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     *,
-    parameters: ClickParameters,
-) -> None:  # fmt: skip
+    documents: LabelledInput,
+    policy: PolicyInput,
+    clicks: ClickParameters,
+) -> None:
     """Simulate a click log on labelled data.
 
     Beside the log stand the features of its documents (NAME.features.parquet) and the true
@@ -114,23 +171,14 @@ def run(
         {f"{option} ({what})": path for what, (option, path) in written.items()}, [data],
         overwrite=overwrite,
     )  # fmt: skip
-    _refuse_idle(data, part, dataset, fold, queries, policy, share)
-    found, labelled = _labelled(data, part, dataset, fold, queries, seed)
-    from unskew.simulate import click_model, sample_to_parquet
-
-    given = {name: value for name, value in asdict(parameters).items() if value is not None}
-    given = {
-        "max_grade": max(1, found.max_grade),
-        **given,
-        **dict(map(assignment, parameter or [])),
-    }
-    logging_policy = _policy(
-        labelled, policy, explore, share=share, length=length or None, seed=seed
-    )
-    chosen = click_model(model, **given)
+    documents.refuse_idle(data)
+    policy.refuse_idle()
+    found, labelled = documents.labelled(data, seed)
+    logging_policy = policy.made(labelled, seed)
+    chosen = clicks.made(found.max_grade)
 
     def write_log(file: Path) -> None:
-        sample_to_parquet(
+        simulate.sample_to_parquet(
             file, labelled, model=chosen, policy=logging_policy, sessions=sessions, seed=seed,
             progress=not quiet,
         )  # fmt: skip
@@ -139,44 +187,6 @@ def run(
     show(f"{sessions:,} sessions on {labelled.n_queries:,} queries, {chosen.meaning}")
     for what, (_, path) in written.items():
         show(f"  {what:<18}{path}")
-
-
-def _refuse_idle(
-    source: str, part: str, dataset: str | None, fold: int, queries: int, policy: str, share: float
-) -> None:
-    """Refuse options that say nothing about this kind of data, or about this policy."""
-    from unskew.datasets.opening import GENERATED
-
-    if part not in PARTS:
-        raise UsageError(f"--part must be one of {', '.join(PARTS)}, got {part!r}")
-    of_folders = {"--dataset": dataset is not None, "--fold": fold != 1}
-    if source == GENERATED:
-        refuse_idle("generated data has no folds", of_folders)
-    else:
-        refuse_idle(f"{source} is not generated", {"--queries": queries != DEFAULT_QUERIES})
-        if not Path(source).is_dir():
-            parts = {"--part": part != "train"}
-            refuse_idle(f"{source} is one file without parts", of_folders | parts)
-    ranked = policy in ("ranksvm", "drifting")
-    refuse_idle(
-        f"the policy {policy} trains no ranker", {"--share": not ranked and share != DEFAULT_SHARE}
-    )
-
-
-def _labelled(
-    source: str, part: str, dataset: str | None, fold: int, n_queries: int, seed: int
-) -> tuple[Dataset, LabelledData]:
-    """A file, a folder of a known dataset or generated data; and the part that was asked for."""
-    from unskew.datasets.opening import GENERATED, GeneratedSize, open_labelled
-
-    if source == GENERATED and n_queries < 10:
-        raise UsageError(f"--queries must be 10 or more, got {n_queries}")
-    opened = open_labelled(source, dataset=dataset, size=GeneratedSize(n_queries))
-    found = opened.as_given(fold, seed)
-    data: LabelledData | None = getattr(found, part)
-    if data is None:
-        raise UsageError(f"the dataset in {source} has no {part} part: use --part train or test")
-    return found, data
 
 
 def _places(log: Path, labels: Path | None) -> dict[str, tuple[str, Path]]:
@@ -200,13 +210,12 @@ def _write(
     import pyarrow.parquet as pq
 
     from unskew.datasets.tables import features_table, labels_table
-    from unskew.simulate import true_propensities
 
     truth: list[Propensities] = []
 
     def write_log_first(file: Path) -> None:
         write_log(file)
-        truth.append(true_propensities(file))
+        truth.append(simulate.true_propensities(file))
 
     writers: dict[str, Callable[[Path], object]] = {
         "log": write_log_first,
@@ -228,31 +237,20 @@ def _json(model: ClickModel, truth: Propensities) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
-def _room() -> Any:
-    return import_module("unskew.simulate")
-
-
 def _drifting(data: LabelledData, *, share: float, length: int | None, seed: int) -> Any:
     """The lists of the Ranking SVM, disturbed anew in each phase."""
     import numpy as np
 
-    order = _room().rank_svm_policy(data, share=share, length=None, seed=seed).order[0]
+    order = simulate.rank_svm_policy(data, share=share, length=None, seed=seed).order[0]
     start = np.repeat(data.offsets[:-1], np.diff(data.offsets))
     score = np.empty(len(data))
     score[order] = start - np.arange(len(data))
-    return _room().drifting_policy(data, score, length=length, seed=seed)
+    return simulate.drifting_policy(data, score, length=length, seed=seed)
 
 
 POLICIES: dict[str, Callable[..., LoggingPolicy]] = {
-    "ranksvm": lambda data, **given: _room().rank_svm_policy(data, **given),
-    "random": lambda data, share, **given: _room().random_policy(data, **given),
+    "ranksvm": lambda data, **given: simulate.rank_svm_policy(data, **given),
+    "random": lambda data, share, **given: simulate.random_policy(data, **given),
     "drifting": _drifting,
-    "labels": lambda data, share, **given: _room().score_policy(data, data.relevance, **given),
+    "labels": lambda data, share, **given: simulate.score_policy(data, data.relevance, **given),
 }
-
-
-def _policy(data: LabelledData, name: str, explore: float, **options: Any) -> LoggingPolicy:
-    if name not in POLICIES:
-        raise UsageError(f"--policy must be one of {', '.join(POLICIES)}, got {name!r}")
-    policy = POLICIES[name](data, **options)
-    return replace(policy, epsilon=explore) if explore else policy

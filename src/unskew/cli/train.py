@@ -11,20 +11,16 @@ import typer
 
 from unskew.cli.clusters import ClusterInput
 from unskew.cli.console import errors, names_shown, say, show
-from unskew.cli.reading import DataInput, Log, context_of
+from unskew.cli.groups import panel
+from unskew.cli.reading import DataInput, Log, shuffled_context
 from unskew.cli.writing import check_folder
 from unskew.errors import UsageError
 
 if TYPE_CHECKING:
     from unskew.log.impressions import Impressions
 
-_CHOICE = "The choice, unless --ranker or a setting of a ranker says otherwise"
-_RANKER = "The ranker"
-_TREES = "Its trees"
-
-
-def _setting(text: str, panel: str = _RANKER) -> Any:
-    return typer.Option(help=text, rich_help_panel=panel)
+_choice = panel("The choice, unless --ranker or a setting of a ranker says otherwise")
+_setting, _trees = panel("The ranker"), panel("Its trees")
 
 
 @dataclass(frozen=True)
@@ -32,10 +28,10 @@ class Settings:
     """Settings of a ranker; None leaves its default."""
 
     seconds: Annotated[
-        float | None, _setting("The most seconds that choosing may take (default any).", _CHOICE)
+        float | None, _choice("The most seconds that choosing may take (default any).")
     ] = None
     trials: Annotated[
-        int | None, _setting("The most trainings that choosing may take (default 40).", _CHOICE)
+        int | None, _choice("The most trainings that choosing may take (default 40).")
     ] = None
     debias: Annotated[
         str | None,
@@ -56,69 +52,81 @@ class Settings:
         None
     )
     random_state: Annotated[int | None, _setting("The seed.")] = None
-    booster: Annotated[str | None, _setting("{boosters} (default lightgbm).", _TREES)] = None
+    booster: Annotated[str | None, _trees("{boosters} (default lightgbm).")] = None
     n_estimators: Annotated[
         int | None,
-        _setting("Rounds, one tree each (default by the size of the log, up to 300).", _TREES),
+        _trees("Rounds, one tree each (default by the size of the log, up to 300)."),
     ] = None
-    learning_rate: Annotated[float | None, _setting("The rate (default 0.05).", _TREES)] = None
+    learning_rate: Annotated[float | None, _trees("The rate (default 0.05).")] = None
     num_leaves: Annotated[
-        int | None, _setting("Leaves of a tree (default by the size of the log, 4 to 31).", _TREES)
+        int | None, _trees("Leaves of a tree (default by the size of the log, 4 to 31).")
     ] = None
     feature_fraction: Annotated[
-        float | None, _setting("Share of the features a tree sees (default 0.9).", _TREES)
+        float | None, _trees("Share of the features a tree sees (default 0.9).")
     ] = None
     bagging_fraction: Annotated[
-        float | None, _setting("Share of the documents a tree sees (default 0.9).", _TREES)
+        float | None, _trees("Share of the documents a tree sees (default 0.9).")
     ] = None
     min_data_in_leaf: Annotated[
-        int | None, _setting("Fewest documents in a leaf (default 50 rows' worth).", _TREES)
+        int | None, _trees("Fewest documents in a leaf (default 50 rows' worth).")
     ] = None
     min_sum_hessian_in_leaf: Annotated[
-        float | None, _setting("Smallest hessian of a leaf (default 2.5).", _TREES)
+        float | None, _trees("Smallest hessian of a leaf (default 2.5).")
     ] = None
+
+
+@dataclass(frozen=True)
+class TrainInput:
+    """What is learned from beside LOG, and how the settings are given."""
+
+    ranker: Annotated[
+        str | None,
+        _setting(
+            "{rankers}. Default auto; lambdamart with --labels, --validation or a setting of it."
+        ),
+    ] = None
+    config: Annotated[
+        str | None,
+        typer.Option(metavar="TOML", help="A file of settings; options given here win over it."),
+    ] = None
+    validation: Annotated[
+        str | None,
+        typer.Option(help="Held-out labels (LETOR text or a table), or clicks (a log), to watch."),
+    ] = None
+    init_model: Annotated[
+        str | None, typer.Option(metavar="DIR", help="A saved model to continue.")
+    ] = None
+    labels: Annotated[
+        bool, typer.Option("--labels", help="LOG holds relevance labels, not clicks.")
+    ] = False
+    shuffled: Annotated[
+        str | None,
+        _setting("Randomization on the sessions whose context is VALUE.", metavar="VALUE"),
+    ] = None
+    assignments: Annotated[
+        list[str] | None,
+        _setting(
+            "Any further setting of the ranker, or parameter of its booster (repeatable).",
+            "--set",
+            metavar="NAME=VALUE",
+        ),
+    ] = None
+
+    @property
+    def one_machine(self) -> bool:
+        """Whether something is asked for that no engine does."""
+        return self.labels or self.shuffled is not None
 
 
 def run(
     log: Log,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The model's folder.")],
-    ranker: Annotated[
-        str | None,
-        _setting("{rankers}. Default auto; lambdamart with --labels, --validation or a setting of it."),
-    ] = None,
-    config: Annotated[
-        str | None,
-        typer.Option(metavar="TOML", help="A file of settings; options given here win over it."),
-    ] = None,
-    validation: Annotated[
-        str | None,
-        typer.Option(help="Held-out labels (LETOR text or a table), or clicks (a log), to watch."),
-    ] = None,
-    init_model: Annotated[
-        str | None, typer.Option(metavar="DIR", help="A saved model to continue.")
-    ] = None,
-    labels: Annotated[
-        bool, typer.Option("--labels", help="LOG holds relevance labels, not clicks.")
-    ] = False,
-    shuffled: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VALUE", rich_help_panel=_RANKER,
-            help="Randomization on the sessions whose context is VALUE.",
-        ),
-    ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", rich_help_panel=_RANKER,
-            help="Any further setting of the ranker, or parameter of its booster (repeatable).",
-        ),
-    ] = None,
     *,
+    training: TrainInput,
     settings: Settings,
     reading: DataInput,
     cluster: ClusterInput,
-) -> None:  # fmt: skip
+) -> None:
     """Train a ranker on a click log and save the model.
 
     Without further options method and settings are chosen from the clicks, and the summary at the end
@@ -127,65 +135,61 @@ def run(
     from unskew.cli.train_settings import make_ranker, ranker_or, ranker_settings, read_config
     from unskew.registry import RANKERS
 
-    chosen = {"ranker": ranker, **asdict(settings)}
-    given = ranker_settings(read_config(config), chosen, assignments or [])
-    by_hand = labels or validation is not None or shuffled is not None or cluster.wanted
+    chosen = {"ranker": training.ranker, **asdict(settings)}
+    given = ranker_settings(read_config(training.config), chosen, training.assignments or [])
+    by_hand = training.one_machine or training.validation is not None or cluster.wanted
     if cluster.wanted:
         given.setdefault("booster", "xgboost")
-    name = ranker_or(given, init_model, by_hand=by_hand)
-    if shuffled is not None and (labels or given.get("debias", "randomization") != "randomization"):
+    name = ranker_or(given, training.init_model, by_hand=by_hand)
+    if training.shuffled is not None and (
+        training.labels or given.get("debias", "randomization") != "randomization"
+    ):
         raise UsageError("--shuffled goes with clicks and --debias randomization alone")
     made = make_ranker(name, n_jobs=reading.threads, verbose=int(not reading.quiet), **given)
-    inputs = [log, reading.features, config, validation, init_model]
+    inputs = [log, reading.features, training.config, training.validation, training.init_model]
     check_folder("--out", out, inputs, name, RANKERS[name].old_kinds)
-    if cluster.wanted:
-        _train_on_cluster(made, log, out, validation, init_model, cluster, local=labels or shuffled)
-        return
-    if validation is not None:
-        reading.refuse_idle_options(log, validation, labels=labels)
-    held_out = None if validation is None else reading.held_out(validation)
-    options: dict[str, Any] = {"validation": held_out, "init_model": init_model}
     started = clock.perf_counter()
-    if labels:
-        made.fit_labels(reading.labels(log, strict=validation is None), **options)
-        trained_on = "relevance labels"
+    if cluster.wanted:
+        trained_on = _train_on_cluster(made, log, training, cluster)
     else:
-        data = reading.impressions(log, strict=validation is None)
-        _show_features(data)
-        if shuffled is not None:
-            made.set_params(debias=_randomization(data, shuffled, given))
-        made.fit(data, **options)
-        trained_on = _described(data)
+        trained_on = _train_here(made, log, training, reading)
     made.save(out)
     _summary(made, trained_on, clock.perf_counter() - started, out)
 
 
-def _train_on_cluster(
-    made: Any,
-    log: str,
-    out: Path,
-    validation: str | None,
-    init_model: str | None,
-    cluster: ClusterInput,
-    *,
-    local: Any,
-) -> None:
-    """Train over parts with several workers."""
-    if local:
+def _train_on_cluster(made: Any, log: str, training: TrainInput, cluster: ClusterInput) -> str:
+    """Train over parts with several workers; returns on what."""
+    if training.one_machine:
         raise UsageError("--labels and --shuffled go without an engine: they train on one machine")
     engine = cluster.made()
-    started = clock.perf_counter()
-    made.fit(log, validation=validation, init_model=init_model, engine=engine)
-    made.save(out)
-    _summary(made, f"{log} with the engine {engine.name}", clock.perf_counter() - started, out)
+    made.fit(log, validation=training.validation, init_model=training.init_model, engine=engine)
+    return f"{log} with the engine {engine.name}"
 
 
-def _randomization(data: Impressions, shuffled: str, given: dict[str, Any]) -> Any:
+def _train_here(made: Any, log: str, training: TrainInput, reading: DataInput) -> str:
+    """Train on one machine; returns on what."""
+    held_out = None
+    if training.validation is not None:
+        reading.refuse_idle_options(log, training.validation, labels=training.labels)
+        held_out = reading.held_out(training.validation)
+    options: dict[str, Any] = {"validation": held_out, "init_model": training.init_model}
+    if training.labels:
+        made.fit_labels(reading.labels(log, strict=held_out is None), **options)
+        return "relevance labels"
+    data = reading.impressions(log, strict=held_out is None)
+    _show_features(data)
+    if training.shuffled is not None:
+        made.set_params(debias=_randomization(data, training.shuffled, made.n_positions))
+    made.fit(data, **options)
+    return _described(data)
+
+
+def _randomization(data: Impressions, shuffled: str, n_positions: int | None) -> Any:
     """The estimator that looks at the sessions of one context."""
     from unskew.bias.randomization import Randomization
 
-    context = context_of(data, shuffled, "--shuffled")
-    return Randomization(context=context, n_positions=given.get("n_positions"))
+    context = shuffled_context(data, shuffled)
+    return Randomization(context=context, n_positions=n_positions)
 
 
 def _show_features(data: Impressions) -> None:

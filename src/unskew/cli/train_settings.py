@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
-from inspect import Parameter, signature
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -61,21 +60,13 @@ def ranker_or(settings: dict[str, Any], init_model: str | None, *, by_hand: bool
 
 def make_ranker(name: str, *, n_jobs: int | None, verbose: int, **settings: Any) -> Any:
     """A ranker of the registry; a setting that it does not have is an error that names it."""
+    from unskew.choose.search_space import check_names
     from unskew.registry import RANKERS
 
     if not isinstance(name, str) or name not in RANKERS:
         raise UsageError(f"--ranker must be one of {', '.join(RANKERS)}, got {name!r}")
-    kind = RANKERS[name].load()
-    known = signature(kind).parameters
-    if not any(one.kind is Parameter.VAR_KEYWORD for one in known.values()):
-        for setting in settings:
-            if setting not in known:
-                close = difflib.get_close_matches(setting, known, n=1)
-                guess = f" (did you mean {close[0]!r}?)" if close else ""
-                raise UsageError(
-                    f"{name} has no setting {setting!r}{guess}: it has {', '.join(known)}"
-                )
-    return kind(n_jobs=n_jobs, verbose=verbose, **settings)
+    check_names(name, settings)
+    return RANKERS[name].load()(n_jobs=n_jobs, verbose=verbose, **settings)
 
 
 def debias_of(value: Any) -> Any:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time as clock
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from unskew.cli.console import output, print_json, show
+from unskew.cli.console import AsJson, output, plain_table, print_json, show
+from unskew.cli.groups import panel
 from unskew.cli.reading import Log, LogInput
 from unskew.cli.writing import check_folder, check_outputs
 from unskew.errors import UsageError
@@ -17,56 +19,56 @@ from unskew.errors import UsageError
 if TYPE_CHECKING:
     from unskew.log.impressions import Impressions
 
-_SEARCH = "The search"
+_setting = panel("The search")
 
 
-def _setting(text: str, **more: Any) -> Any:
-    return typer.Option(help=text, rich_help_panel=_SEARCH, **more)
+@dataclass(frozen=True)
+class SearchInput:
+    """What is searched, how long, and how trials are judged."""
 
-
-def run(
-    log: Log,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The model's folder.")],
-    ranker: Annotated[str, _setting("{rankers}.")] = "lambdamart",
+    ranker: Annotated[str, _setting("{rankers}.")] = "lambdamart"
     space: Annotated[
         list[str] | None,
-        typer.Option(
-            "--space", metavar="NAME=VALUES", rich_help_panel=_SEARCH,
-            help="A setting and what to try, such as num_leaves=4..63 or debias=pairwise,none "
+        _setting(
+            "A setting and what to try, such as num_leaves=4..63 or debias=pairwise,none "
             "(repeatable); every ranker has a default space.",
+            metavar="NAME=VALUES",
         ),
-    ] = None,
-    trials: Annotated[int | None, _setting("The most trials (default 20).", min=1)] = None,
-    seconds: Annotated[
-        float | None, _setting("The most time, the last training included.")
-    ] = None,
+    ] = None
+    trials: Annotated[int | None, _setting("The most trials (default 20).", min=1)] = None
+    seconds: Annotated[float | None, _setting("The most time, the last training included.")] = None
     bias: Annotated[
         str | None,
         _setting(
             "The bias that all trials are judged by: a file of 'unskew bias -o', or none; by default "
             "the method that can be trusted most on the log.",
         ),
-    ] = None,
-    k: Annotated[int, _setting("Trials are judged by DCG at this rank.", min=1)] = 10,
+    ] = None
+    k: Annotated[int, _setting("Trials are judged by DCG at this rank.", min=1)] = 10
     folds: Annotated[
         int, _setting("How many fifths of the queries judge each trial.", min=1, max=5)
-    ] = 5,
+    ] = 5
     resume: Annotated[
         Path | None,
-        _setting("A file that keeps the trials, and that a later call goes on from.", metavar="FILE"),
-    ] = None,
-    seed: Annotated[int, _setting("Of the search and of the ranker.", min=0)] = 0,
+        _setting(
+            "A file that keeps the trials, and that a later call goes on from.", metavar="FILE"
+        ),
+    ] = None
+    seed: Annotated[int, _setting("Of the search and of the ranker.", min=0)] = 0
     assignments: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", rich_help_panel=_SEARCH,
-            help="A setting that all trials share (repeatable).",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+        _setting("A setting that all trials share (repeatable).", "--set", metavar="NAME=VALUE"),
+    ] = None
+
+
+def run(
+    log: Log,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The model's folder.")],
+    as_json: AsJson = False,
     *,
+    search: SearchInput,
     reading: LogInput,
-) -> None:  # fmt: skip
+) -> None:
     """Search the settings of a ranker by held-out clicks, and save it with the best of them.
 
     The first trial has the ranker's defaults; another wins only if it is better by more than chance.
@@ -74,25 +76,25 @@ def run(
     """
     from unskew.choose.search_space import parse_dimension
     from unskew.choose.tuning import tune
-    from unskew.cli.train_settings import assignment, debias_of
+    from unskew.cli.train_settings import ranker_settings
     from unskew.registry import RANKERS
 
+    ranker, resume = search.ranker, search.resume
     if ranker not in RANKERS:
         raise UsageError(f"--ranker must be one of {', '.join(RANKERS)}, got {ranker!r}")
-    fixed = dict(assignment(text) for text in assignments or [])
-    if "debias" in fixed:
-        fixed["debias"] = debias_of(fixed["debias"])
-    dimensions = dict(parse_dimension(text) for text in space) if space else None
-    judging = _bias(bias)
-    inputs = [log, reading.features, bias]
+    fixed = ranker_settings({}, {}, search.assignments or [])
+    dimensions = dict(parse_dimension(text) for text in search.space) if search.space else None
+    judging = _bias(search.bias)
+    inputs = [log, reading.features, search.bias]
     check_folder("--out", out, inputs, ranker, RANKERS[ranker].old_kinds)
     if resume is None or not resume.exists():
         check_outputs({"--resume": resume}, inputs, overwrite=False)
     data = reading.impressions(log)
     started = clock.perf_counter()
     found = tune(
-        data, ranker, dimensions, trials=trials, seconds=seconds, bias=judging, k=k, n_folds=folds,
-        resume=resume, seed=seed, n_jobs=reading.threads, progress=not reading.quiet, **fixed,
+        data, ranker, dimensions, trials=search.trials, seconds=search.seconds, bias=judging,
+        k=search.k, n_folds=search.folds, resume=resume, seed=search.seed, n_jobs=reading.threads,
+        progress=not reading.quiet, **fixed,
     )  # fmt: skip
     found.save(out)
     if as_json:
@@ -129,9 +131,8 @@ def _tell(data: Impressions, found: dict[str, Any], seconds: float, out: Path) -
 def _table(trials: list[dict[str, Any]]) -> Table:
     """One row per trial, the best first, the one that won marked."""
     names = list(trials[0]["settings"])
-    table = Table(box=None)
-    for name in ("", "trial", "dcg", "against the defaults", "seconds", *names):
-        table.add_column(name, justify="right", overflow="fold")
+    measured = ("", "trial", "dcg", "against the defaults", "seconds")
+    table = plain_table(numbers=(*measured, *names))
     ranked = sorted(trials, key=lambda one: (one["status"] != "complete", -(one["dcg"] or 0.0)))
     for one in ranked:
         value = "–" if one["dcg"] is None else f"{one['dcg']:.4f}"

@@ -126,10 +126,14 @@ def marked(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: b"written"})
 
 
-def check_table_path(out: Path) -> None:
-    """Refuse a name by whose ending no kind of table can be told."""
-    if out.suffix.lower() not in {".parquet", ".csv"}:
-        raise UsageError(f"--out must end in .parquet or .csv, got {str(out)!r}")
+def check_table_output(
+    out: Path | None, inputs: Iterable[str | Path | None], *, overwrite: bool
+) -> None:
+    """Refuse an ``--out``, if there is one, that is no table, or that `check_outputs` refuses."""
+    if out is not None:
+        if out.suffix.lower() not in {".parquet", ".csv"}:
+            raise UsageError(f"--out must end in .parquet or .csv, got {str(out)!r}")
+        check_outputs({"--out": out}, inputs, overwrite=overwrite)
 
 
 def write_table(table: pa.Table, out: Path) -> None:

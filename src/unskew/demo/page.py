@@ -32,11 +32,6 @@ def demo_report(story: Story) -> Report:
     )
 
 
-def demo_page(story: Story) -> str:
-    """The report of a demo as one HTML page."""
-    return demo_report(story).html
-
-
 def _truth(story: Story) -> Section:
     """All rankers on the grades, with the one that learned from them."""
     metrics = list(next(iter(story.evaluations.values())).per_query)

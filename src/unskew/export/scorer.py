@@ -95,11 +95,9 @@ class Scorer:
 
 def _loaded(model: Any) -> Any:
     if isinstance(model, str | os.PathLike):
-        from unskew.loading import load
+        from unskew.loading import load_ranker
 
-        path, model = model, load(model)
-        if not hasattr(model, "predict"):
-            raise UsageError(f"{os.fspath(path)} is not a model: it holds {type(model).__name__}")
+        model = load_ranker(model)
     if not hasattr(model, "_predict"):
         raise UsageError(f"Scorer needs a ranker or the folder of one, got {type(model).__name__}")
     model._check_fitted()

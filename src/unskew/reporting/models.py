@@ -35,11 +35,9 @@ def named_models(models: Models) -> dict[str, Any]:
 
 def _loaded(model: Any) -> Any:
     if isinstance(model, str | os.PathLike):
-        from unskew.loading import load
+        from unskew.loading import load_ranker
 
-        path, model = model, load(model)
-        if not hasattr(model, "predict"):
-            raise UsageError(f"{path} is not a model: it holds {type(model).__name__}")
+        model = load_ranker(model)
     elif not hasattr(model, "predict"):
         raise UsageError(f"a model must be a fitted ranker or its folder, got {str(model)[:60]!r}")
     if not hasattr(model, "position_bias_"):
