@@ -22,7 +22,6 @@ def curves(
     columns: Mapping[str, Sequence[float]],
     *,
     spans: Mapping[str, Sequence[tuple[float, float]]] | None = None,
-    index: str = "position",
     width: int = 24,
     rows: int = 20,
 ) -> str:
@@ -37,6 +36,7 @@ def curves(
         name: max((v for v in values if v == v), default=0.0) for name, values in columns.items()
     }
     wide = {name: width + 8 + (_SPAN if name in spans else 0) for name in columns}
+    index = "position"
     lines = [f"{index}  " + "  ".join(f"{name:<{wide[name]}}" for name in columns)]
     for k in range(min(length, rows)):
         cells = [

@@ -164,15 +164,13 @@ def _relative_ctr(facts: LogFacts) -> Verdict:
     )
 
 
-def trusted_bias(
-    data: Impressions, *, shuffled: Any = None, n_jobs: int | None = None
-) -> TrustedBias:
+def trusted_bias(data: Impressions, *, n_jobs: int | None = None) -> TrustedBias:
     """The position bias of a log by the estimator that can be trusted most on it.
 
     An estimator that fails on the log after all gives way to the next. Where none can be trusted at
     all it is an error that says what each lacks.
     """
-    verdicts = _verdicts(data, shuffled, n_jobs)
+    verdicts = _verdicts(data, n_jobs)
     lacking = [f"{one.method}: {one.reason}" for one in verdicts if one.trust == UNFIT]
     fragile: list[TrustedBias] = []
     for verdict in verdicts:
@@ -195,17 +193,17 @@ def trusted_bias(
     )
 
 
-def _verdicts(data: Impressions, shuffled: Any, n_jobs: int | None) -> tuple[Verdict, ...]:
+def _verdicts(data: Impressions, n_jobs: int | None) -> tuple[Verdict, ...]:
     """The verdicts; features are only looked at, by trees, where nothing else is sound."""
     plain = Features(np.empty((len(data.documents), 0)), ())
     without = replace(data, documents=replace(data.documents, features=plain))
     facts = facts_of(without)
     if not 0 < facts.n_clicks < facts.n_rows:
         raise DataError(facts.sentences[0])
-    found = verdicts_of(without, facts, shuffled)
+    found = verdicts_of(without, facts)
     if found[0].trust == SOUND or not data.features.n_features:
         return found
-    return verdicts_of(data, facts_of(data, n_jobs=n_jobs), shuffled)
+    return verdicts_of(data, facts_of(data, n_jobs=n_jobs))
 
 
 def tried(data: Impressions, verdict: Verdict, *, n_jobs: int | None = None) -> TrustedBias:
