@@ -37,7 +37,7 @@ STEP = 0.05
 # What LambdaMART counts in each half: on posterior relevance, and on raw clicks.
 FINISHING, UNDEBIASED_LAMBDAMART = 1 / 3, 1 / 3
 # The finish must raise the DCG of held-out queries by so many standard errors.
-CLEARLY = 2.0
+CLEARLY = 3.0
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ FEWEST_LEAVES, MOST_LEAVES = 3, 63
 SHRINKING = 5.0
 SHRINKING_NAMES = {"lightgbm": "lambda_l2", "xgboost": "reg_lambda"}
 # Candidates are many, so each takes fewer, larger steps than a ranker that is trained alone.
-LIKELIHOOD = {"learning_rate": 0.1, "early_stopping_rounds": 15}
+LIKELIHOOD = {"learning_rate": 0.1, "early_stopping_rounds": 12}
 LAMBDAMART = {"n_estimators": 100, "learning_rate": 0.1}
 
 
