@@ -1,9 +1,10 @@
 """What every bias estimator makes of simulated clicks whose true propensities are known.
 
     python benchmarks/bias_recovery.py --sessions 200000 --queries 500 --runs 2
-    python benchmarks/bias_recovery.py --coverage 100 --sessions 3000 --queries 30
+    python benchmarks/bias_recovery.py --coverage 200 --sessions 3000 --queries 30 --first 1000
 
-With ``--coverage N`` it measures instead how often bootstrap intervals hold the truth, on N logs.
+With ``--coverage N`` it measures instead how often bootstrap intervals hold the truth, on N logs. Runs and
+logs are numbered by their seed, from ``--first`` on.
 
 Users click by the position-based model with examination probabilities from an eye-tracking study.
 What differs is who ranked: from shuffled lists, where relevance is independent of position, to better
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +44,9 @@ FloatArray = npt.NDArray[np.float64]
 
 PAGE = 10
 SHUFFLED_SHARE = 0.1
-JOINT = "lambdamart+pairwise"
+# Rankers that learn a curve while they train, and the fitted click model.
+JOINT, RANKER, FITTED = "lambdamart+pairwise", "click-model-ranker", "fitted-pbm"
+LEARNED = (FITTED, RANKER, JOINT)
 
 
 @dataclass(frozen=True)
@@ -162,25 +166,45 @@ def curves(
             data, methods=alone(arguments.methods), context=context, n_jobs=arguments.jobs
         )
     }
-    if JOINT not in arguments.methods:
-        return found
-    started = time.perf_counter()
-    ranker = unskew.UnbiasedLambdaMART(
-        n_estimators=arguments.trees, random_state=0, n_jobs=arguments.jobs, verbose=0
-    ).fit(data)
-    found[JOINT] = (ranker.t_plus_, time.perf_counter() - started)
+    for name in LEARNED:
+        if name in arguments.methods:
+            started = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                curve = learned(name, data, arguments)
+            found[name] = (curve, time.perf_counter() - started)
     return found
+
+
+def learned(
+    name: str, data: unskew.Impressions, arguments: argparse.Namespace
+) -> FloatArray | None:
+    """The curve that a click model or a ranker learns; None if the log cannot tell it."""
+    if name == FITTED:
+        fitted = fit_click_model(data, "pbm")
+        # Where documents do not link the positions it warns that its curve repeats the CTR.
+        return None if fitted.likelihood.unlinked_positions() else fitted.position_bias().t_plus
+    shared: dict[str, Any] = {"random_state": 0, "n_jobs": arguments.jobs, "verbose": 0}
+    if name == RANKER:
+        return unskew.ClickModelRanker(**shared).fit(data).t_plus_
+    return unskew.UnbiasedLambdaMART(n_estimators=arguments.trees, **shared).fit(data).t_plus_
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
     """For each kind of log and each run: errors, curves, times."""
-    results: dict[str, list[dict[str, Any]]] = {name: [] for name in LOGS}
-    for run in range(arguments.runs):
+    results: dict[str, list[dict[str, Any]]] = {name: [] for name in arguments.logs}
+    for run in range(arguments.first, arguments.first + arguments.runs):
         labels = labels_of(run, arguments.queries)
-        for name, (policy, mixed) in LOGS.items():
+        for name in arguments.logs:
+            policy, mixed = LOGS[name]
             log, truth = click_log(labels, policy(labels), arguments.sessions, mixed)
             found = curves(log, mixed, arguments)
-            print(f"run {run + 1}: {name}", file=sys.stderr, flush=True)
+            errors = {
+                method: round(float(np.abs(curve - truth).max()), 3)
+                for method, (curve, _) in found.items()
+                if curve is not None
+            }
+            print(f"run {run}: {name}: {errors}", file=sys.stderr, flush=True)
             results[name].append(
                 {"truth": truth, "found": found, "relevance": relevance_by_position(log, labels)}
             )
@@ -206,7 +230,7 @@ def renumbered(data: unskew.LabelledData) -> unskew.LabelledData:
 
 def alone(methods: list[str]) -> list[str]:
     """Those of the methods that have an estimator of their own."""
-    return [name for name in methods if name != JOINT]
+    return [name for name in methods if name not in LEARNED]
 
 
 def errors_table(results: dict[str, list[dict[str, Any]]], methods: list[str]) -> list[str]:
@@ -257,13 +281,13 @@ class FittedPositionBasedModel:
 def coverage_table(arguments: argparse.Namespace) -> list[str]:
     """How often 95% intervals hold the truth, by who ranked and how the bias was estimated."""
     lines = [
-        "| who ranked | method | held | at the worst position | seconds |",
+        "| who ranked | method | held | by position, from the second | seconds |",
         "|---|---|---|---|---|",
     ]
     for name in ("shuffled lists", "linear, drifting"):
         held: dict[str, list[Any]] = {}
         started: dict[str, float] = {}
-        for run in range(arguments.coverage):
+        for run in range(arguments.first, arguments.first + arguments.coverage):
             log, truth = small_log(name, run, arguments)
             for method, estimator in covering(name).items():
                 before = time.perf_counter()
@@ -275,9 +299,8 @@ def coverage_table(arguments: argparse.Namespace) -> list[str]:
         for method, inside in held.items():
             mean, by_position = np.mean(inside), np.mean(inside, axis=0)
             seconds = started[method] / arguments.coverage
-            lines.append(
-                f"| {name} | {method} | {mean:.1%} | {by_position.min():.0%} | {seconds:.1f} |"
-            )
+            each = " ".join(f"{value:.0%}" for value in by_position)
+            lines.append(f"| {name} | {method} | {mean:.1%} | {each} | {seconds:.1f} |")
     return lines
 
 
@@ -316,8 +339,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="threads")
     parser.add_argument(
         "--methods", nargs="+", metavar="NAME", help="by default all",
-        default=[*(m.name for m in METHODS.values() if m.home), JOINT],
+        default=[*(m.name for m in METHODS.values() if m.home), *LEARNED],
     )  # fmt: skip
+    parser.add_argument("--logs", nargs="+", choices=LOGS, default=[*LOGS], help="who ranked")
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first run or log")
     parser.add_argument("--coverage", type=int, default=0, help="logs to count intervals on")
     parser.add_argument("--resamples", type=int, default=200, help="of each log, for an interval")
     arguments = parser.parse_args()
@@ -326,7 +351,7 @@ def main() -> None:
         return
     results = measure(arguments)
     print("\n".join(errors_table(results, arguments.methods)))
-    for name in ("shuffled lists", "trees, all labels"):
+    for name in results.keys() & {"shuffled lists", "trees, all labels"}:
         print(f"\n{name}:\n")
         print("\n".join(curves_table(results, name, arguments.methods)))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from math import exp, log
 from typing import Any, NamedTuple
 
 from unskew.log.impressions import Session
@@ -101,4 +102,109 @@ def balance_equations(
             w = n[j] * theta[j] / total
             for k in positions:
                 left[j] += (c[k] - theta[k] * r[k]) * ((k == j) - w)
+    return left
+
+
+def order_loss(lists: Sequence[Sequence[int]], score: Sequence[float]) -> float:
+    """Minus the log-likelihood of `unskew.bias.logged_order`: documents of each query from the top."""
+    total = 0.0
+    for documents in lists:
+        for place in range(len(documents) - 1):
+            left = [exp(score[d]) for d in documents[place:]]
+            total -= log(left[0] / sum(left))
+    return total
+
+
+def order_derivatives(
+    lists: Sequence[Sequence[int]], score: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """The first and the second derivative of `order_loss` in the score of each document.
+
+    The chance p that a document is chosen for a place adds p, less 1 if it is, and p * (1 - p).
+    """
+    first, second = [0.0] * len(score), [0.0] * len(score)
+    for documents in lists:
+        for place in range(len(documents) - 1):
+            left = documents[place:]
+            total = sum(exp(score[d]) for d in left)
+            for d in left:
+                chance = exp(score[d]) / total
+                first[d] += chance - (d == documents[place])
+                second[d] += chance * (1.0 - chance)
+    return first, second
+
+
+def dispersion(
+    sessions: Sequence[Session], theta: dict[int, float], relevance: dict[Any, float]
+) -> float:
+    """How many times more than by chance the clicks of documents vary around their expectation.
+
+    Chance is Poisson: a variance of as many clicks as are expected. Expectations are scaled to the
+    clicks of the log. Never below 1.
+    """
+    clicks: dict[Any, float] = defaultdict(float)
+    expected: dict[Any, float] = defaultdict(float)
+    for one in impressions(sessions):
+        clicks[one.document] += one.weight * one.clicked
+        expected[one.document] += one.weight * theta[one.position] * relevance[one.document]
+    all_clicks = sum(clicks.values())
+    scale = all_clicks / sum(expected.values())
+    squares = sum((clicks[d] - scale * expected[d]) ** 2 for d in expected)
+    return max(squares / all_clicks, 1.0)
+
+
+def pooled_likelihood(
+    sessions: Sequence[Session],
+    theta: Sequence[float],
+    other: Sequence[float],
+    information: Sequence[Sequence[float]],
+) -> float:
+    """What `unskew.bias.conditional.pooled_examination` maximises over theta.
+
+    The log-likelihood of where the clicks of each document were, and that of another estimate, a
+    normal distribution of log(theta) around log(other) with this information.
+    """
+    shown: dict[Any, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    clicks: dict[Any, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for one in impressions(sessions):
+        shown[one.document][one.position] += one.weight
+        clicks[one.document][one.position] += one.weight * one.clicked
+    total = 0.0
+    for document, at in shown.items():
+        weight = {k: at[k] * theta[k - 1] for k in at}
+        for k in at:
+            total += clicks[document][k] * log(weight[k] / sum(weight.values()))
+    away = [log(mine / theirs) for mine, theirs in zip(theta, other, strict=True)]
+    for j, row in enumerate(information):
+        for k, told in enumerate(row):
+            total -= away[j] * told * away[k] / 2.0
+    return total
+
+
+class Rival(NamedTuple):
+    """A document that stood at one position, with its rank by predicted scores, both from 1."""
+
+    stratum: int
+    rank: int
+    position: int
+    shown: float
+    clicks: float
+    relevance: float
+
+
+def competition_equation(documents: Sequence[Rival], theta: Sequence[float], eta: float) -> float:
+    """The left side of the equation of `unskew.bias.competition`, which eta makes 0."""
+    weight = {}
+    for rank in {d.rank for d in documents}:
+        ranked = [d for d in documents if d.rank == rank]
+        total = sum(d.shown for d in ranked)
+        weight[rank] = sum(d.shown * theta[d.position - 1] for d in ranked) / total
+    left = 0.0
+    for stratum in {d.stratum for d in documents}:
+        alike = [d for d in documents if d.stratum == stratum]
+        e = [weight[d.rank] * d.shown * d.relevance for d in alike]
+        mean = sum(x * log(d.rank) for x, d in zip(e, alike, strict=True)) / sum(e)
+        for d in alike:
+            curve = theta[d.position - 1] * d.position**eta
+            left += weight[d.rank] * d.clicks / curve * (log(d.rank) - mean)
     return left

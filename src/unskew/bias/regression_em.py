@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from unskew.array_types import FloatArray
 from unskew.bias.balance import (
     Strata,
     balanced_examination,
@@ -18,6 +16,7 @@ from unskew.bias.balance import (
     strata_of,
 )
 from unskew.bias.cells import Cells
+from unskew.bias.competition import Competition, bend_of, ranks_of, straightened
 from unskew.bias.conditional import (
     conditional_examination,
     place_strength,
@@ -60,9 +59,10 @@ class RegressionEM(EstimatorSettings):
     one for the score by which the logged ranker ordered documents (`unskew.bias.logged_order`).
     Examination is then compared among documents of about equal score, with the predicted relevance
     taken out (`unskew.bias.balance`): errors of either set of trees matter only where the other errs
-    as well. Trees that fit the clicks they are judged by would leave nothing to the position, and a
-    curve that is flat. Documents that moved compare positions by themselves; what they say is pooled
-    with the rest, each by its information.
+    as well. What both miss of the logged ranker bends the curve, which is measured by documents alike
+    that stood against better and worse ones (`unskew.bias.competition`). Trees that fit the clicks they
+    are judged by would leave nothing to the position, and a curve that is flat. Documents that moved
+    compare positions by themselves; what they say is pooled with the rest, each by its information.
 
     With ``relevance="table"`` each document has a relevance of its own, which is maximised out
     (`unskew.bias.conditional`): only documents seen at several positions count. Where these have few
@@ -126,24 +126,23 @@ class RegressionEM(EstimatorSettings):
             warn_few_moved(cells, strength)
             return partial(self._from_table, strength=strength)
         check_features(data)
-        stratum, gamma = self._grow(data)
+        return partial(self._from_trees, grown=self._grow(data))
 
-        def from_trees(data: Impressions) -> PositionBias:
-            cells = Cells.of(data, n_positions=self.n_positions)
-            strata = Strata.of(cells, stratum, gamma)
-            theta = balanced_examination(strata)
-            told = strata.information(theta, dispersion_of(cells, theta, gamma))
-            moving = Cells.of(data, n_positions=self.n_positions, by_version=False)
-            return self.relative_bias(pooled_examination(moving, theta, told), cells.shown)
-
-        return from_trees
+    def _from_trees(self, data: Impressions, *, grown: Competition) -> PositionBias:
+        cells = Cells.of(data, n_positions=self.n_positions)
+        strata = Strata.of(cells, grown.stratum, grown.relevance)
+        steep = balanced_examination(strata)
+        told = strata.information(steep, dispersion_of(cells, steep, grown.relevance))
+        theta, told = straightened(steep, told, bend_of(cells, steep, grown))
+        moving = Cells.of(data, n_positions=self.n_positions, by_version=False)
+        return self.relative_bias(pooled_examination(moving, theta, told), cells.shown)
 
     def _from_table(self, data: Impressions, *, strength: float) -> PositionBias:
         cells = Cells.of(data, n_positions=self.n_positions, by_version=False)
         return self.relative_bias(conditional_examination(cells, strength), cells.moved)
 
-    def _grow(self, data: Impressions) -> tuple[npt.NDArray[np.int64], FloatArray]:
-        """The stratum and the relevance of each document, by trees that did not see its query."""
+    def _grow(self, data: Impressions) -> Competition:
+        """Stratum, rank and relevance of each document, by trees that did not see its query."""
         cells = Cells.of(data, n_positions=self.n_positions)
         places = fit_position(data, cells, n_jobs=self.n_jobs, seed=self.seed, n_folds=self.n_folds)
         check_overlap(position_share(places))
@@ -167,8 +166,12 @@ class RegressionEM(EstimatorSettings):
             n_rounds=MOST_ORDER_TREES, patience=self.patience,
         )  # fmt: skip
         shown = cells.per_group(cells.impressions)
-        stratum = strata_of(-order.score, shown, n_strata_for(clicks))
-        return stratum, 1.0 / (1.0 + np.exp(-found.score))
+        return Competition(
+            query=data.documents.query,
+            rank=ranks_of(order.score, data.documents.query, shown > 0),
+            stratum=strata_of(-order.score, shown, n_strata_for(clicks)),
+            relevance=1.0 / (1.0 + np.exp(-found.score)),
+        )
 
     def _check_settings(self) -> None:
         self.check_shared()
