@@ -3,8 +3,8 @@
     python benchmarks/bias_recovery.py --sessions 200000 --queries 500 --runs 2
     python benchmarks/bias_recovery.py --coverage 200 --sessions 3000 --queries 30 --first 1000
 
-With ``--coverage N`` it measures instead how often bootstrap intervals hold the truth, on N logs. Runs and
-logs are numbered by their seed, from ``--first`` on.
+With ``--coverage N`` it measures instead how often bootstrap intervals hold the truth, on N logs. The
+seeds of runs and logs count from ``--first``.
 
 Users click by the position-based model with examination probabilities from an eye-tracking study.
 What differs is who ranked: from shuffled lists, where relevance is independent of position, to better

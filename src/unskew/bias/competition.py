@@ -21,10 +21,17 @@ v[q] * N[d, k] * relevance[d].
 
 Eta is one number because one is what the instrument tells well: a number for each position is mostly
 noise. It is drawn towards 0 by its standard error, so that a rank that predicts nothing changes nothing.
+
+Pages show the best of many candidates. A document that stands against better ones was shown because it
+is better than its features tell, so that eta comes out too large: in simulation by up to a half where
+features tell most of the ranker's score, by up to twice where they tell half of it and one candidate in
+five is shown, and by nothing where all are. Two thirds of it are made good, which left no case with a
+larger error than without.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +43,10 @@ from unskew.log.counts import sums
 
 # The standard deviation of eta over logs, before this one is seen.
 SPREAD = 0.1
+# How much of eta is made good; more would be too much where pages show few of the candidates.
+SHARE = 2.0 / 3.0
+# From this eta on, if it is twice its standard error, a curve is said to be in doubt.
+DOUBTFUL = 0.2
 _STEPS, _LONGEST, _TOLERANCE = 50, 0.5, 1e-9
 _TINY = 1e-12
 
@@ -72,8 +83,8 @@ class Bend:
 
     @property
     def drawn(self) -> float:
-        """Eta drawn towards 0 by its error."""
-        return self.eta / (1.0 + (self.error / SPREAD) ** 2)
+        """What is made good of eta, drawn towards 0 by its error."""
+        return SHARE * self.eta / (1.0 + (self.error / SPREAD) ** 2)
 
     @property
     def variance(self) -> float:
@@ -136,3 +147,16 @@ def straightened(
     told = information @ level
     open_ = bend.variance / (1.0 + bend.variance * float(level @ told))
     return curve / max(float(curve.max()), _TINY), information - open_ * np.outer(told, told)
+
+
+def warn_of_bend(bend: Bend) -> None:
+    """Warn if the logged ranker seems to have known much that the features do not tell."""
+    if bend.eta > max(DOUBTFUL, 2.0 * bend.error):
+        warnings.warn(
+            "the ranker that was logged seems to know more about relevance than the features tell: "
+            "documents alike were clicked more where better ones stood beside them, as if the curve were "
+            f"off by the position to the power of {bend.eta:.2f}. A part of it was made good; the curve "
+            "may still be too steep. Give the features that the ranker used, or shuffle a share of the "
+            "lists",
+            stacklevel=4,
+        )

@@ -16,7 +16,13 @@ from unskew.bias.balance import (
     strata_of,
 )
 from unskew.bias.cells import Cells
-from unskew.bias.competition import Competition, bend_of, ranks_of, straightened
+from unskew.bias.competition import (
+    Competition,
+    bend_of,
+    ranks_of,
+    straightened,
+    warn_of_bend,
+)
 from unskew.bias.conditional import (
     conditional_examination,
     place_strength,
@@ -126,7 +132,11 @@ class RegressionEM(EstimatorSettings):
             warn_few_moved(cells, strength)
             return partial(self._from_table, strength=strength)
         check_features(data)
-        return partial(self._from_trees, grown=self._grow(data))
+        grown = self._grow(data)
+        cells = Cells.of(data, n_positions=self.n_positions)
+        strata = Strata.of(cells, grown.stratum, grown.relevance)
+        warn_of_bend(bend_of(cells, balanced_examination(strata), grown))
+        return partial(self._from_trees, grown=grown)
 
     def _from_trees(self, data: Impressions, *, grown: Competition) -> PositionBias:
         cells = Cells.of(data, n_positions=self.n_positions)
