@@ -8,7 +8,9 @@ import pytest
 from shown import Shown, labelled, log_of, simulated
 from unskew.bias import Harvesting, Randomization, RegressionEM, RelativeCTR, bootstrap_bias
 from unskew.bias.bootstrap import resampled
+from unskew.clicks import fit_click_model
 from unskew.errors import DataError, UsageError
+from unskew.position_bias import PositionBias
 
 LOG = log_of(
     Shown("ab", (1,), 60), Shown("ab", (2,), 30), Shown("ab", (), 10), Shown("ba", (1,), 20, "r")
@@ -41,6 +43,36 @@ def test_the_interval_of_one_ratio_by_theory():
     assert bias.interval_plus[:, 0].tolist() == [1.0, 1.0]
     assert bias.level == 0.95
     assert bias.equals(RelativeCTR().fit(data))
+
+
+class Counting:
+    """An estimator whose answers are known: 1, then 2, 3 and so on for the resamples."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def fit(self, data):
+        """The next number as the bias of position 2."""
+        self.calls += 1
+        return PositionBias(np.array([1.0, float(self.calls)]), np.ones(2))
+
+
+def test_the_ends_are_those_that_so_many_answers_allow():
+    """Of 39 answers the lowest and the highest leave 1 in 40 beyond each: 95%. Of 79, the second."""
+    low, high = bootstrap_bias(Counting(), LOG, n_resamples=39).interval_plus[:, 1]
+    assert (low, high) == pytest.approx((2.0, 40.0))
+    low, high = bootstrap_bias(Counting(), LOG, n_resamples=79).interval_plus[:, 1]
+    assert (low, high) == pytest.approx((3.0, 79.0))
+
+
+def test_the_fitted_click_model_has_the_intervals_of_the_table():
+    """Both find examination from the places of clicks: the same answer on the log and on resamples."""
+    data, _ = simulated(labelled(n_queries=30, seed=1), sessions=3000, seed=1)
+    rng = np.random.default_rng(0)
+    for one in (data, resampled(data, rng), resampled(data, rng)):
+        table = RegressionEM(relevance="table").fit(one)
+        fitted = fit_click_model(one, "pbm").position_bias()
+        assert fitted.t_plus == pytest.approx(table.t_plus, rel=1e-9)
 
 
 def test_the_same_seed_gives_the_same_interval():

@@ -15,6 +15,7 @@ from unskew.bias.competition import (
     bend_of,
     ranks_of,
     straightened,
+    warn_of_bend,
 )
 from unskew.bias.reference import Rival, competition_equation
 

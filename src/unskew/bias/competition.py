@@ -154,9 +154,9 @@ def warn_of_bend(bend: Bend) -> None:
     if bend.eta > max(DOUBTFUL, 2.0 * bend.error):
         warnings.warn(
             "the ranker that was logged seems to know more about relevance than the features tell: "
-            "documents alike were clicked more where better ones stood beside them, as if the curve were "
-            f"off by the position to the power of {bend.eta:.2f}. A part of it was made good; the curve "
-            "may still be too steep. Give the features that the ranker used, or shuffle a share of the "
-            "lists",
+            "documents alike were clicked more where better ones stood beside them, as if the curve "
+            f"were off by the position to the power of {bend.eta:.2f}. A part of it was made good; the "
+            "curve may still be too steep. Give the features that the ranker used, or shuffle a share "
+            "of the lists",
             stacklevel=4,
         )

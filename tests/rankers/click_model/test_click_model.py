@@ -370,7 +370,7 @@ def uniform_log(grades, n_queries: int = 20) -> Impressions:
 def test_clicks_that_say_nothing_are_refused(early_stopping_rounds):
     """No click at all, and everything clicked."""
     settings = {**QUICK, "early_stopping_rounds": early_stopping_rounds}
-    with pytest.raises(DataError, match=r"no click|0 with a click"):
+    with pytest.raises(DataError, match="the log has no click"):
         ClickModelRanker(**settings).fit(uniform_log((0, 0, 0)))
     with pytest.raises(DataError, match="every result of the log was clicked"):
         ClickModelRanker(**settings).fit(uniform_log((1, 1, 1)))

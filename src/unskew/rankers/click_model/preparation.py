@@ -41,6 +41,12 @@ class ClickSettings:
     offset: float | None = None
 
 
+def check_clicked(data: Impressions) -> None:
+    """Refuse a log without a click, before queries are held out by their clicks."""
+    if not data.n_clicks:
+        raise DataError("the log has no click: there is nothing to learn from")
+
+
 def check_validation(data: Impressions) -> None:
     """Refuse held-out clicks that measure nothing."""
     if not data.n_clicks:

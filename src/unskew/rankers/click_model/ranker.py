@@ -28,6 +28,7 @@ from unskew.rankers.click_model.learned import LearnedClickModel, tempered
 from unskew.rankers.click_model.objective import relevance_of
 from unskew.rankers.click_model.preparation import (
     ClickSettings,
+    check_clicked,
     check_validation,
     held_out_clicks,
     rare_contexts,
@@ -204,6 +205,7 @@ class ClickModelRanker(TreeRanker):
         validation: LabelledData | Impressions | None,
         before: Self | None,
     ) -> tuple[LikelihoodTraining, Validation | None]:
+        check_clicked(data)
         check_rankable(data.features)
         seed = seed_of(self.random_state)
         mass, unseen = self._parts(data, validation, seed)
