@@ -284,7 +284,7 @@ def coverage_table(arguments: argparse.Namespace) -> list[str]:
         "| who ranked | method | held | by position, from the second | seconds |",
         "|---|---|---|---|---|",
     ]
-    for name in ("shuffled lists", "linear, drifting"):
+    for name in (one for one in ("shuffled lists", "linear, drifting") if one in arguments.logs):
         held: dict[str, list[Any]] = {}
         started: dict[str, float] = {}
         for run in range(arguments.first, arguments.first + arguments.coverage):
