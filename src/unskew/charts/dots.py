@@ -101,3 +101,13 @@ class DotChart(Chart):
             for dot in self.dots
         ]
         return Table(["", self.x_label, "from", "to"], rows)
+
+    def on_axes(self, ax: Any) -> None:
+        """Draw on the axes of Matplotlib."""
+        from unskew.charts.png import draw_dots
+
+        draw_dots(self, ax)
+
+    def png_height(self) -> float:
+        """How high a PNG is at least, in inches."""
+        return 1.0 + 0.27 * len(self.dots)
