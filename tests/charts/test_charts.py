@@ -329,6 +329,15 @@ class TestFiles:
         many = replace(DOTS, dots=[Dot(str(k), 0.1, 0.0, 0.2) for k in range(40)])
         assert many.png_height() > 10 > DOTS.png_height()
 
+    def test_names_have_room(self):
+        """A name of wide letters has the room that it takes, and is not cut at the edge."""
+        (name,) = parsed(
+            replace(DOTS, dots=[Dot("ndcg@10", 0.2, 0.1, 0.3)]).svg()
+        ).findall(f".//{SVG}text[@text-anchor='end']")  # fmt: skip
+        assert name.text == "ndcg@10"
+        # 61 pixels in the widest common font, DejaVu Sans, at 13 pixels.
+        assert float(name.get("x")) >= 61
+
     def test_remarks(self):
         """A remark about a bar stands in the table and is told to the pointer, not drawn."""
         chart = replace(BARS, bars=[Bar("a", [0.5], "3 against 4"), Bar("b", [0.1])], groups=["x"])

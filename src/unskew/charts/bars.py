@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from unskew.charts.chart import Chart, Drawing, Hit, Table
-from unskew.charts.marks import LETTER, box, legend, line, look_of, shortened, text, x_axis
+from unskew.charts.marks import box, legend, line, look_of, shortened, text, text_width, x_axis
 from unskew.charts.scale import Scale, limits, percent, plain, share_ticks, tick_labels, ticks
 
 
@@ -50,8 +50,8 @@ class BarChart(Chart):
 
     def draw(self, width: int) -> Drawing:
         """The bars, the axis below, a legend where there are several groups."""
-        longest = max((len(bar.name) for bar in self.bars), default=1)
-        left = 14 + min(LETTER * longest, 0.42 * width)
+        longest = max((text_width(bar.name) for bar in self.bars), default=0.0)
+        left = 14 + min(longest, 0.42 * width)
         low, high = limits([v for bar in self.bars for v in bar.values], zero=True)
         n = len(self.groups)
         thick = 16 if n == 1 else 11
