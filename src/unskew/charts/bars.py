@@ -51,7 +51,7 @@ class BarChart(Chart):
     def draw(self, width: int) -> Drawing:
         """The bars, the axis below, a legend where there are several groups."""
         longest = max((text_width(bar.name) for bar in self.bars), default=0.0)
-        left = 14 + min(longest, 0.42 * width)
+        left = round(14 + min(longest, 0.42 * width), 1)
         low, high = limits([v for bar in self.bars for v in bar.values], zero=True)
         n = len(self.groups)
         thick = 16 if n == 1 else 11

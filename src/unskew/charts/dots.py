@@ -44,7 +44,7 @@ class DotChart(Chart):
     def draw(self, width: int) -> Drawing:
         """The rows, the axis below."""
         longest = max((text_width(dot.name) for dot in self.dots), default=0.0)
-        left = 14 + min(longest, 0.42 * width)
+        left = round(14 + min(longest, 0.42 * width), 1)
         marked = [] if self.reference is None else [self.reference]
         ends = [v for dot in self.dots for v in (dot.value, dot.low, dot.high)]
         low, high = limits([*ends, *marked], margin=0.07)
