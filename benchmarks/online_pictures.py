@@ -1,4 +1,4 @@
-"""Draw the pictures of the guides to A/B tests and interleaving, from simulated clicks.
+"""Draw the pictures of the guides to A/B tests, interleaving and evaluation, from simulated clicks.
 
 python benchmarks/online_pictures.py docs/how-to
 """
@@ -15,7 +15,7 @@ from unskew.charts import Dot, DotChart
 from unskew.clicks import click_model
 from unskew.online.interleaving import METHODS
 from unskew.online.preference import read_interleaving
-from unskew.simulate import sample, score_policy
+from unskew.simulate import epsilon_policy, sample, score_policy
 
 
 def ab_test() -> DotChart:
@@ -26,19 +26,7 @@ def ab_test() -> DotChart:
         sample(data, policy=score_policy(data, score), sessions=100_000, seed=seed)
         for seed, score in ((1, live), (2, live + 0.1 * data.relevance))
     ]
-    found = unskew.online.read_ab(*arms).measures
-    rows = [
-        Dot(name, c.relative, c.interval.low, c.interval.high)
-        for name, c in found.items()
-        if c.relative is not None and c.interval is not None
-    ]
-    return DotChart(
-        title="Relative change of each measure",
-        dots=rows,
-        x_label="relative change, 95% interval",
-        share=True,
-        reference=0.0,
-    )
+    return unskew.online.read_ab(*arms).plot()
 
 
 def interleaving(sessions: int = 2_000) -> DotChart:
@@ -74,12 +62,32 @@ def interleaving(sessions: int = 2_000) -> DotChart:
     )
 
 
+def evaluation() -> DotChart:
+    """Rankings of one log by its clicks: two models of the relevance, a weak one, and what is live."""
+    data = unskew.datasets.make_search_dataset(n_queries=300, n_features=16, seed=1)
+    rng = np.random.default_rng(2)
+    live = data.relevance + rng.normal(scale=1.5, size=len(data))
+    policy = epsilon_policy(score_policy(data, live), 0.2)
+    clicks = unskew.read_log(sample(data, policy=policy, sessions=40_000, seed=1))
+    row = clicks.documents.doc.astype(int)
+    scores = {
+        f"relevance, {word} noise": (data.relevance + rng.normal(scale=scale, size=len(data)))[row]
+        for word, scale in (("little", 0.8), ("some", 1.2), ("much", 3.0))
+    }
+    estimator = unskew.bias.Harvesting()
+    found = unskew.evaluate_log(
+        clicks, scores, estimator.fit(clicks), refit=estimator, metrics=["click@3"]
+    )
+    return found.plot()
+
+
 def main() -> None:
-    """Write both pictures into a folder."""
+    """Write the pictures into a folder."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
-    for name, chart in (("ab-test", ab_test()), ("interleaving", interleaving())):
+    charts = {"ab-test": ab_test(), "interleaving": interleaving(), "evaluate-log": evaluation()}
+    for name, chart in charts.items():
         chart.save(folder / f"{name}.svg")
         print(folder / f"{name}.svg")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from math import nan
 from xml.etree import ElementTree
 
@@ -293,12 +294,56 @@ class TestFiles:
         assert fragment(LINES) in text
         assert not re.search(r"(src|href)=|@import|url\((?!#)", text)
 
-    def test_png(self, tmp_path):
-        """A PNG is drawn from the same description, in the colours of the page."""
+    @pytest.mark.parametrize("chart", ALL, ids=lambda chart: type(chart).__name__)
+    def test_png(self, tmp_path, chart):
+        """Every kind of chart is a PNG by Matplotlib, in the colours of the page."""
         pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
-        LINES.save(tmp_path / "a.png")
+        chart.save(tmp_path / "a.png")
         assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
         assert len(colours()) == 8
+
+    def test_png_shows_the_same(self):
+        """What Matplotlib draws has the values, intervals, names and shares of the description."""
+        figure = pytest.importorskip("matplotlib.figure", reason="Matplotlib is not installed")
+
+        def drawn(chart):
+            ax = figure.Figure().subplots()
+            chart.on_axes(ax)
+            return ax
+
+        ax = drawn(replace(DOTS, share=True, reference=0.0))
+        whisker, dot, *_ = ax.lines
+        assert whisker.get_xdata().tolist() == [0.1, 0.25]
+        assert dot.get_xdata().tolist() == [0.2]
+        assert [one.get_text() for one in ax.get_yticklabels()] == ["low", "high"]
+        assert ax.yaxis_inverted()
+        assert ax.xaxis.get_major_formatter()(0.2) == "20%"
+        bars = drawn(BARS).patches
+        assert [bar.get_width() for bar in bars] == [0.5, -0.5, 0.25, 1.0]
+        cells = drawn(HEAT)
+        assert [one.get_text() for one in cells.texts] == ["75", "25", "0", "100"]
+        assert len(cells.patches) == 2
+
+    def test_png_has_room_for_its_rows(self):
+        """A chart of many rows is higher than one of few."""
+        many = replace(DOTS, dots=[Dot(str(k), 0.1, 0.0, 0.2) for k in range(40)])
+        assert many.png_height() > 10 > DOTS.png_height()
+
+    def test_names_have_room(self):
+        """A name of wide letters has the room that it takes, and is not cut at the edge."""
+        (name,) = parsed(
+            replace(DOTS, dots=[Dot("ndcg@10", 0.2, 0.1, 0.3)]).svg()
+        ).findall(f".//{SVG}text[@text-anchor='end']")  # fmt: skip
+        assert name.text == "ndcg@10"
+        # 61 pixels in the widest common font, DejaVu Sans, at 13 pixels.
+        assert float(name.get("x")) >= 61
+
+    def test_remarks(self):
+        """A remark about a bar stands in the table and is told to the pointer, not drawn."""
+        chart = replace(BARS, bars=[Bar("a", [0.5], "3 against 4"), Bar("b", [0.1])], groups=["x"])
+        assert chart.table().rows == [["a", "0.5", "3 against 4"], ["b", "0.1", ""]]
+        assert [hit.text for hit in chart.hits()] == ["a: 0.5 (3 against 4)", "b: 0.1"]
+        assert "against" not in chart.svg()
 
     def test_other_files(self, tmp_path):
         """An ending that names no format is an error that lists them."""

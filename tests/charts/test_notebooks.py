@@ -128,3 +128,29 @@ def test_history(world):
     assert history._repr_html_().count("<figure") == 2
     with pytest.raises(UsageError, match="curve must be 't_plus' or 't_minus'"):
         history.plot("both")
+
+
+def test_ab_reading():
+    """An A/B test plots the relative change of every measure; one without a change is left out."""
+    sessions = np.arange(400)
+    arms = [
+        {
+            "session": sessions,
+            "position": np.ones(400, dtype=int),
+            "click": (sessions % 10 < k).astype(int),
+        }
+        for k in (3, 4)
+    ]
+    found = unskew.online.read_ab(*arms)
+    chart = found.plot()
+    dots = {dot.name: dot for dot in chart.dots}
+    change = found.measures["click@1"]
+    assert dots["click@1"].value == change.relative
+    assert (dots["click@1"].low, dots["click@1"].high) == (
+        change.interval.low,
+        change.interval.high,
+    )
+    assert chart.reference == 0.0
+    assert "click@1" in found._repr_html_()
+    nothing = [{**arm, "click": np.zeros(400, dtype=int)} for arm in arms]
+    assert "click@1" not in [dot.name for dot in unskew.online.read_ab(*nothing).plot().dots]

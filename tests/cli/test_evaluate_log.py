@@ -109,13 +109,32 @@ def test_a_click_model_predicts(folder, capsys):
         assert value == pytest.approx(plain["rankers"]["flat"]["dr"]["dcg@10"]["value"], rel=0.2)
 
 
+def test_the_bias_is_uncertain_where_it_was_measured(folder, capsys):
+    """Intervals widen where the bias was measured; --resamples 0 and a file take it for known."""
+    log = ("--log", folder / "compact", "--metrics", "dcg@5", "--estimator", "dr")
+    unsure = evaluated(capsys, folder / "flat", *log)
+    known = evaluated(capsys, folder / "flat", *log, "--resamples", 0)
+    assert (unsure["resamples"], known["resamples"]) == (50, 0)
+
+    def width(found):
+        low, high = found["rankers"]["flat"]["dr"]["dcg@5"]["interval"]
+        return high - low
+
+    assert width(unsure) > width(known)
+    given = ("--bias", folder / "log.propensities.json")
+    assert evaluated(capsys, folder / "flat", *log, *given)["resamples"] == 0
+    assert call("evaluate", folder / "flat", *log, *given, "--resamples", 30, "-q") == 2
+    assert "--resamples goes with a bias that is measured" in capsys.readouterr().err
+
+
 def test_on_screen(folder, capsys):
     """The bias, the leading estimate and the differences stand there in words and tables."""
     capsys.readouterr()
     assert call("evaluate", folder / "flat", "--log", folder / "compact", "--threads", 1) == 0
     shown = " ".join(capsys.readouterr().out.split())
     for text in ("All rankers are judged by one bias: harvesting on this log", "doubly robust",
-                 "logged order", "paired differences", "intervals over queries"):  # fmt: skip
+                 "logged order", "paired differences", "intervals over queries",
+                 "the intervals know how uncertain it is"):  # fmt: skip
         assert text in shown
 
 

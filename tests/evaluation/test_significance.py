@@ -28,14 +28,19 @@ def evaluation(values):
 class TestBootstrap:
     """Intervals of a mean."""
 
-    def test_against_scipy(self):
-        """The interval is scipy's percentile interval, up to resampling noise."""
+    def test_against_a_loop(self):
+        """SciPy's percentile interval is that of a plain loop over resamples, up to their noise."""
+        rng = np.random.default_rng(2)
         values = np.random.default_rng(0).exponential(size=300)
         found = bootstrap_interval(values, n_resamples=20_000, seed=1)
-        theirs = stats.bootstrap(
-            (values,), np.mean, method="percentile", n_resamples=20_000, rng=2, batch=1_000
-        ).confidence_interval
-        assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=0.005)
+        means = [rng.choice(values, size=300).mean() for _ in range(20_000)]
+        ends = np.quantile(means, [0.025, 0.975])
+        assert (found.low, found.high) == pytest.approx(tuple(ends), abs=0.005)
+
+    def test_equal_values(self):
+        """Queries that are all alike have an interval without width, and no warning."""
+        found = bootstrap_interval([0.5, 0.5, 0.5])
+        assert (found.low, found.high) == (0.5, 0.5)
 
     def test_coverage(self):
         """A 90% interval holds the true mean in about 90% of repeated samples."""
@@ -65,6 +70,17 @@ class TestBootstrap:
 
 class TestFisher:
     """The paired randomisation test."""
+
+    @pytest.mark.parametrize("shift", [0.0, 0.02, 0.05])
+    def test_against_scipy(self, shift):
+        """The p-value is that of SciPy's permutation test, up to resampling noise."""
+        values = np.random.default_rng(5).normal(shift, 0.2, size=120)
+        theirs = stats.permutation_test(
+            (values,), np.mean, permutation_type="samples", n_resamples=5_000, vectorized=True,
+            rng=np.random.default_rng(1),
+        ).pvalue  # fmt: skip
+        found = fisher_randomization(values, n_resamples=20_000)
+        assert found == pytest.approx(theirs, abs=4 * np.sqrt(0.25 / 5_000))
 
     def test_against_every_sign(self):
         """The p-value is the share of all 2^n sign assignments, up to resampling noise."""

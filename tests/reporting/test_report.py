@@ -15,6 +15,7 @@ from reporting_world import HOSTILE
 import unskew
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.log_evaluation import LOGGED
+from unskew.evaluation.significance import holm
 from unskew.log.inspection import FoundProblem, inspect_impressions
 from unskew.position_bias import PositionBias
 from unskew.reporting.answer import UNSURE, answer_html, first_click_ratio
@@ -83,19 +84,55 @@ class TestAnswer:
         assert best.relative == max(change.relative for change in made.answer.changes)
 
     @pytest.mark.parametrize(
-        ("low", "high", "clicks", "words"),
+        ("change", "p", "clicks", "words", "sure"),
         [
-            (0.01, 0.05, 900.0, "is better than what is live"),
-            (-0.05, -0.01, 900.0, "is worse than what is live"),
-            (-0.01, 0.05, 900.0, "cannot be told from what is live"),
-            (0.01, 0.05, 9.0, "cannot be told from what is live"),
+            ((0.01, 0.03, 0.05), 0.003, 900.0, "is better than what is live", "sure at the 95%"),
+            ((-0.05, -0.03, -0.01), 0.003, 900.0, "is worse than what is live", "sure at the 95%"),
+            (
+                (-0.01, 0.02, 0.05),
+                0.2,
+                900.0,
+                "cannot be told from what",
+                "the interval holds zero",
+            ),
+            ((0.01, 0.03, 0.05), 0.07, 900.0, "cannot be told from what", "corrected for 2 models"),
+            ((0.01, 0.03, 0.05), 0.003, 9.0, "cannot be told from what", "too few clicks"),
         ],
     )
-    def test_verdicts(self, made, low, high, clicks, words):
-        """The interval decides, and few clicks decide nothing."""
-        best = replace(made.answer.best, low=low, high=high, clicks=clicks)
+    def test_verdicts(self, made, change, p, clicks, words, sure):
+        """The p-value decides, corrected for the number of models; few clicks decide nothing."""
+        low, relative, high = change
+        best = replace(
+            made.answer.best, low=low, relative=relative, high=high, clicks=clicks, p_value=p
+        )
         assert words in replace(made.answer, best=best).sentence
-        assert words in answer_html(replace(made.answer, best=best))
+        shown = answer_html(replace(made.answer, best=best))
+        assert words in shown
+        assert sure in shown
+
+    def test_p_values_are_corrected_by_family(self, made):
+        """Holm's correction is over the models against what is live, and over pairs of models apart."""
+        judged = made.findings.judged
+        for metric in made.findings.metrics:
+            pairs = [one for one in judged.differences if one.metric == metric]
+            live = [one for one in pairs if one.b == LOGGED]
+            assert len(pairs) == 3
+            assert [one.p_corrected for one in live] == holm([one.p_value for one in live])
+            (models,) = (one for one in pairs if one.b != LOGGED)
+            assert models.p_corrected == models.p_value
+        assert "debiased − raw" in made.html
+
+    def test_the_answer_knows_how_uncertain_the_bias_is(self, world, made):
+        """A bias measured on the log widens the interval; a given one is taken for known, as is said."""
+        assert made.findings.judged.n_resamples == 20
+        assert "takes the bias for known" not in made.html[: made.html.index("<nav")]
+        bias = made.findings.curves.bias
+        given = quick(world.models, world.log, bias=bias)
+        assert given.findings.judged.n_resamples == 0
+        assert "takes the bias for known" in given.html[: given.html.index("<nav")]
+        one, other = made.answer.best, given.answer.best
+        assert other.relative == pytest.approx(one.relative)
+        assert one.high - one.low > other.high - other.low
 
     def test_the_same_order_is_no_better(self, world):
         """A model that repeats the logged order cannot be told from it."""

@@ -158,6 +158,19 @@ def test_drag_zooms(look):
     assert chart.locator("svg.wide .gx").text_content() == before
 
 
+def test_bars_zoom(look):
+    """Bars grow with their axis and come back, in the chart that is shown and for a phone's."""
+    page = look()
+    chart = canvas(page, "Exposure by popularity")
+    bar = chart.locator("svg.wide .marks rect").nth(8)
+    before = float(bar.get_attribute("width"))
+    chart.focus()
+    page.keyboard.press("+")
+    assert float(bar.get_attribute("width")) > 1.2 * before
+    page.keyboard.press("0")
+    assert float(bar.get_attribute("width")) == before
+
+
 def test_enlarge_by_keyboard(look):
     """A chart is enlarged by its button, and Escape brings it back with the focus."""
     page = look()
@@ -213,6 +226,18 @@ def test_paper(look):
     assert page.locator(".tools").first.is_hidden()
     assert page.locator("nav.contents").is_hidden()
     assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_no_table_is_cut_on_paper(look):
+    """On a sheet of A4 with its margins every column of every table is there."""
+    page = look(width=718)
+    page.emulate_media(media="print")
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll('.scroll')].filter(s => s.getClientRects().length
+        && s.querySelector('table').offsetWidth > s.clientWidth + 1)
+        .map(s => s.textContent.slice(0, 80))"""
+    )
+    assert cut == []
 
 
 def test_names_and_roles(look):

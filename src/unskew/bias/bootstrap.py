@@ -1,8 +1,6 @@
 """Bootstrap intervals of a bias curve: the log is drawn again, session by session, and estimated anew.
 
-Sessions of one pattern are alike, so that drawing sessions with replacement is drawing how often each
-pattern occurs: one multinomial draw over the patterns, whatever the number of sessions. (Efron and
-Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13: percentile intervals.)
+(Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13: percentile intervals.)
 """
 
 from __future__ import annotations
@@ -17,25 +15,17 @@ from unskew.array_types import FloatArray
 from unskew.bias.estimator import BiasEstimator, EstimatorSettings
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
+from unskew.log.resampling import UNITS, drawn_counts, with_counts
 from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
 
-UNITS = ("session", "query")
 # Fewer resamples than this leave the ends of an interval to one or two of them.
 FEWEST = 20
 
 
 def resampled(data: Impressions, rng: np.random.Generator, *, by: str = "session") -> Impressions:
     """As many sessions, or queries, again, drawn with replacement."""
-    patterns = data.patterns
-    if by == "session":
-        share = patterns.count / patterns.count.sum()
-        count = rng.multinomial(data.n_sessions, share)
-    else:
-        drawn = rng.multinomial(data.n_queries, np.full(data.n_queries, 1 / data.n_queries))
-        count = patterns.count * drawn[data.pages.query[patterns.page]]
-    kept = data.take_patterns(np.flatnonzero(count))
-    return replace(kept, patterns=replace(kept.patterns, count=count[count > 0]))
+    return with_counts(data, drawn_counts(data, rng, by=by))
 
 
 def bootstrap_bias(

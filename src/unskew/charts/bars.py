@@ -8,16 +8,20 @@ from math import isfinite
 from typing import Any
 
 from unskew.charts.chart import Chart, Drawing, Hit, Table
-from unskew.charts.marks import LETTER, box, legend, line, look_of, shortened, text, x_axis
+from unskew.charts.marks import box, legend, line, look_of, shortened, text, text_width, x_axis
 from unskew.charts.scale import Scale, limits, percent, plain, share_ticks, tick_labels, ticks
 
 
 @dataclass(frozen=True)
 class Bar:
-    """The bars of one name, one for each group of the chart; NaN is no bar."""
+    """The bars of one name, one for each group of the chart; NaN is no bar.
+
+    A remark is told with the values.
+    """
 
     name: str
     values: Sequence[float]
+    remark: str = ""
 
     def known(self) -> list[tuple[int, float]]:
         """The values that there are, each with the number of its group."""
@@ -35,8 +39,8 @@ class BarChart(Chart):
     looks: Sequence[int] = ()
 
     def reading(self) -> dict[str, Any]:
-        """Bars are read one by one."""
-        return {"zoom": "", "grouped": False}
+        """Bars are read one by one, the axis of values can be zoomed."""
+        return {"zoom": "x", "grouped": False}
 
     def _look(self, group: int) -> int:
         return look_of(self.looks[group] if self.looks else group)
@@ -46,8 +50,8 @@ class BarChart(Chart):
 
     def draw(self, width: int) -> Drawing:
         """The bars, the axis below, a legend where there are several groups."""
-        longest = max((len(bar.name) for bar in self.bars), default=1)
-        left = 14 + min(LETTER * longest, 0.42 * width)
+        longest = max((text_width(bar.name) for bar in self.bars), default=0.0)
+        left = round(14 + min(longest, 0.42 * width), 1)
         low, high = limits([v for bar in self.bars for v in bar.values], zero=True)
         n = len(self.groups)
         thick = 16 if n == 1 else 11
@@ -87,12 +91,26 @@ class BarChart(Chart):
             for g, value in bar.known():
                 group = f", {self.groups[g]}" if n > 1 else ""
                 at = k + 0.5 + (g + 0.5 - n / 2) / (n + 1)
-                found.append(
-                    Hit(value, at, f"{bar.name}{group}: {self._write(value)}", self._look(g))
-                )
+                remark = f" ({bar.remark})" if bar.remark else ""
+                said = f"{bar.name}{group}: {self._write(value)}{remark}"
+                found.append(Hit(value, at, said, self._look(g)))
         return found
 
     def table(self) -> Table:
         """A row for every name."""
         header = ["", *(self.groups if len(self.groups) > 1 else [self.x_label])]
-        return Table(header, [[b.name, *(self._write(v) for v in b.values)] for b in self.bars])
+        rows = [[b.name, *(self._write(v) for v in b.values)] for b in self.bars]
+        if any(bar.remark for bar in self.bars):
+            header.append("remark")
+            rows = [[*row, bar.remark] for row, bar in zip(rows, self.bars, strict=True)]
+        return Table(header, rows)
+
+    def on_axes(self, ax: Any) -> None:
+        """Draw on the axes of Matplotlib."""
+        from unskew.charts.png import draw_bars
+
+        draw_bars(self, ax)
+
+    def png_height(self) -> float:
+        """How high a PNG is at least, in inches."""
+        return 1.0 + 0.13 * len(self.bars) * (len(self.groups) + 1)

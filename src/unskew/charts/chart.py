@@ -147,6 +147,10 @@ class Chart(ABC):
 
         return fragment(self)
 
+    @abstractmethod
     def on_axes(self, ax: Any) -> None:
         """Draw on the axes of Matplotlib, for a PNG."""
-        raise UsageError(f"{type(self).__name__} has no PNG: save it as .svg or .html")
+
+    def png_height(self) -> float:
+        """How high a PNG is at least, in inches: charts of many rows need more."""
+        return 0.0

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from unskew.charts.chart import Chart, Drawing, Hit, Table
-from unskew.charts.marks import LETTER, line, look_of, marker, shortened, text, x_axis
+from unskew.charts.marks import line, look_of, marker, shortened, text, text_width, x_axis
 from unskew.charts.scale import Scale, limits, percent, plain, share_ticks, tick_labels, ticks
 
 _STEP = 34
@@ -43,8 +43,8 @@ class DotChart(Chart):
 
     def draw(self, width: int) -> Drawing:
         """The rows, the axis below."""
-        longest = max((len(dot.name) for dot in self.dots), default=1)
-        left = 14 + min(LETTER * longest, 0.42 * width)
+        longest = max((text_width(dot.name) for dot in self.dots), default=0.0)
+        left = round(14 + min(longest, 0.42 * width), 1)
         marked = [] if self.reference is None else [self.reference]
         ends = [v for dot in self.dots for v in (dot.value, dot.low, dot.high)]
         low, high = limits([*ends, *marked], margin=0.07)
@@ -101,3 +101,13 @@ class DotChart(Chart):
             for dot in self.dots
         ]
         return Table(["", self.x_label, "from", "to"], rows)
+
+    def on_axes(self, ax: Any) -> None:
+        """Draw on the axes of Matplotlib."""
+        from unskew.charts.png import draw_dots
+
+        draw_dots(self, ax)
+
+    def png_height(self) -> float:
+        """How high a PNG is at least, in inches."""
+        return 1.0 + 0.27 * len(self.dots)

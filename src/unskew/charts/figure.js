@@ -148,6 +148,11 @@
             const [x, y] = pair.split(",").map(Number);
             return `${whole ? x : mx(x)},${my(y)}`;
           }).join(" "));
+        } else if (e.tagName === "rect") {
+          const [left, wide] = ["x", "width"].map((name) => +remember(e, name));
+          const [from, to] = [+mx(left), +mx(left + wide)];
+          e.setAttribute("x", from);
+          e.setAttribute("width", Math.max(0, to - from).toFixed(1));
         } else if (e.hasAttribute("transform")) {
           const [x, y] = remember(e, "transform").match(/-?[\d.]+/g).map(Number);
           e.setAttribute("transform", `translate(${mx(x)} ${my(y)})`);

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from unskew.charts.chart import NARROW, WIDE, Chart, Table
 
-_NUMBER = re.compile(r"[+\-−–]?$|[+\-−]?\d[\d.,e+\-−±%×()\[\] \n]*( to [\d.,+\-−%)\]]+| s)?$")
+_NUMBER = re.compile(r"[+\-−–]?$|(< )?[+\-−]?\d[\d.,e+\-−±%×()\[\] \n]*( to [\d.,+\-−%)\]]+| s)?$")
 _KEYS = "Arrow keys read the values, plus and minus zoom, 0 shows everything."
 
 

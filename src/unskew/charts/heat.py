@@ -81,3 +81,13 @@ class HeatMap(Chart):
             for i, row in enumerate(self.values)
         ]
         return Table(header, rows)
+
+    def on_axes(self, ax: Any) -> None:
+        """Draw on the axes of Matplotlib."""
+        from unskew.charts.png import draw_cells
+
+        draw_cells(self, ax)
+
+    def png_height(self) -> float:
+        """How high a PNG is at least, in inches."""
+        return 1.2 + 0.25 * len(self.values)

@@ -121,7 +121,7 @@ def _judge(
     found = judged(
         data, _scores(rankers, wanted, data.features), bias, judging, predicting,
         metrics=measuring.names(DEFAULT_METRICS), estimators=estimators,
-        baseline=measuring.baseline,
+        baseline=measuring.baseline, progress=not reading.quiet,
     )  # fmt: skip
     if as_json:
         print_json(log_json(found, bias))

@@ -59,15 +59,24 @@ class Judging:
         _setting("Intervals for other queries (query) or other sessions of the same (session)."),
     ] = "query"
     level: Annotated[float, _setting("How often intervals hold the truth.")] = 0.95
+    resamples: Annotated[
+        int,
+        _setting(
+            "How often the log is drawn again, so that intervals know how uncertain a bias measured on "
+            "it is; 0 takes it for known.",
+            min=0,
+        ),
+    ] = 50
 
 
 @dataclass(frozen=True, eq=False)
 class StatedBias:
-    """The bias that all rankers are judged by, and where it comes from."""
+    """The bias that all rankers are judged by, where it comes from, and what measured it on the log."""
 
     propensity: Any
     source: str
     notes: tuple[str, ...] = ()
+    estimator: Any = None
 
 
 def stated_bias(data: Impressions, judging: Judging, n_jobs: int | None) -> StatedBias:
@@ -104,19 +113,22 @@ def _trusted(data: Impressions, n_jobs: int | None) -> StatedBias:
 
     found = trusted_bias(data, n_jobs=n_jobs)
     why = f"{found.verdict.method} on this log ({found.verdict.trust}: {found.verdict.reason})"
-    return StatedBias(found.bias, why, found.notes)
+    return StatedBias(found.bias, why, found.notes, found.verdict.estimator(n_jobs))
 
 
 def _estimated(data: Impressions, method: str, context: Any, n_jobs: int | None) -> StatedBias:
     from unskew.bias.comparison import compare_estimators
     from unskew.errors import DataError
+    from unskew.registry import METHODS, make_estimator
 
     options = {"context": context} if context is not None else {}
     (found,) = compare_estimators(data, methods=[method], n_jobs=n_jobs, **options)
     if found.bias is None:
         raise DataError(f"--bias {method} does not fit this log: {found.reason}")
     part = "" if context is None else f", the sessions of context {context}"
-    return StatedBias(found.bias, f"{method} on this log{part}", found.notes)
+    # A method that trains a network would train one for every resample.
+    again = None if METHODS[method].extra else make_estimator(method, n_jobs=n_jobs, **options)
+    return StatedBias(found.bias, f"{method} on this log{part}", found.notes, again)
 
 
 def click_model_ranker(judging: Judging) -> Any:
@@ -151,9 +163,14 @@ def judged(
     """All rankings on one log, by one bias."""
     from unskew.evaluation.log_evaluation import evaluate_log
 
+    if bias.estimator is None and judging.resamples not in (0, Judging.resamples):
+        raise UsageError(
+            "--resamples goes with a bias that is measured on the log, not a given one"
+        )
     return evaluate_log(
         data, scores, bias.propensity, prediction=_prediction(data, judging.click_model, ranker),
-        clip=judging.clip, by=judging.by, level=judging.level, **options,
+        clip=judging.clip, by=judging.by, level=judging.level, refit=bias.estimator,
+        n_resamples=judging.resamples, **options,
     )  # fmt: skip
 
 
@@ -187,6 +204,10 @@ def tell_log(found: LogEvaluation, bias: StatedBias, estimators: Sequence[str]) 
     more = " …" if len(found.propensity) > 10 else ""
     show(f"propensity  {curve}{more}   (raised to {found.clip:g} of the highest where lower)")
     unit = "queries" if found.by == "query" else "sessions"
+    sure = (
+        "the intervals know how uncertain it is" if found.n_resamples else "it is taken for known"
+    )
+    show(f"The bias: {sure}.")
     for name in estimators:
         output.print(_estimates(found, name, f"{ESTIMATORS[name].meaning}, intervals over {unit}"))
         if found.differences:

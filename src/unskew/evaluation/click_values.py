@@ -6,13 +6,20 @@ contributes a constant of the page, and a scale for each result that it clicked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from unskew.array_types import FloatArray, IntArray
-from unskew.evaluation.metrics import Metric, examination, quotient, rank_queries
+from unskew.evaluation.metrics import (
+    Metric,
+    RankedQueries,
+    examination,
+    quotient,
+    rank_queries,
+)
 from unskew.log.counts import count_statistics, sums
 from unskew.log.impressions import Impressions
 
@@ -74,12 +81,18 @@ class ClickView:
             base=None if base is None else examination(pages.position, base),
         )  # fmt: skip
 
-    @property
+    def under(self, curve: FloatArray, clip: float) -> ClickView:
+        """The same log by other propensities."""
+        theta = examination(self.data.pages.position, curve)
+        examined = sums(self.document, self.shown * theta, len(self.seen))
+        return replace(self, curve=curve, clip=clip, theta=theta, examined=examined)
+
+    @cached_property
     def document(self) -> IntArray:
         """The document of each entry."""
         return self.data.pages.document.astype(np.int64)
 
-    @property
+    @cached_property
     def query_of(self) -> IntArray:
         """The query of each document."""
         return self.data.documents.query.astype(np.int64)
@@ -130,11 +143,34 @@ class Terms(NamedTuple):
     per_document: FloatArray
 
 
+class Ranks(NamedTuple):
+    """The documents that a log has shown, in the order of a score, query by query.
+
+    ``document`` is the one at each place, ``places`` are the ranks and ties.
+    """
+
+    document: IntArray
+    places: RankedQueries
+
+    @classmethod
+    def of(cls, view: ClickView, score: FloatArray) -> Ranks:
+        """The ranks by a score; they do not depend on the bias of the view."""
+        shown = np.flatnonzero(view.seen > 0)
+        query = view.query_of[shown]
+        by_query = shown[np.argsort(query, kind="stable")]
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(query, minlength=1))))
+        # A query without a session has no documents here, and no place in the ranking.
+        places = rank_queries(
+            score[by_query], np.unique(offsets).astype(np.int64), split_ties=False
+        )
+        return cls(by_query[places.order], places)
+
+
 def ranked_terms(
-    view: ClickView, score: FloatArray, metric: Metric, cut: int | None, m: FloatArray | None
+    view: ClickView, ranks: Ranks, metric: Metric, cut: int | None, m: FloatArray | None
 ) -> Terms:
-    """The terms of the ranking by a score, with a prediction ``m`` for the doubly robust estimate."""
-    return weighted_terms(view, document_weights(view, score, metric, cut), m)
+    """The terms of a ranking, with a prediction ``m`` for the doubly robust estimate."""
+    return weighted_terms(view, rank_weights(view, ranks, metric, cut), m)
 
 
 def weighted_terms(view: ClickView, weight: FloatArray, m: FloatArray | None) -> Terms:
@@ -188,15 +224,14 @@ def document_weights(
     view: ClickView, score: FloatArray, metric: Metric, cut: int | None
 ) -> FloatArray:
     """What each document counts at its rank, tied ones the mean of theirs; 0 if it was not shown."""
-    shown = np.flatnonzero(view.seen > 0)
-    query = view.query_of[shown]
-    by_query = shown[np.argsort(query, kind="stable")]
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(query, minlength=1)))).astype(np.int64)
-    # A query without a session has no documents here, and no place in the ranking.
-    ranked = rank_queries(score[by_query], np.unique(offsets), split_ties=False)
-    weight = _rank_weight(ranked.rank, view.curve, metric, cut)
+    return rank_weights(view, Ranks.of(view, score), metric, cut)
+
+
+def rank_weights(view: ClickView, ranks: Ranks, metric: Metric, cut: int | None) -> FloatArray:
+    """What each document counts at its place, tied ones the mean of theirs; 0 if it was not shown."""
+    places = ranks.places
     found = np.zeros(len(view.seen))
-    found[by_query[ranked.order]] = ranked.tied_mean(weight)
+    found[ranks.document] = places.tied_mean(_rank_weight(places.rank, view.curve, metric, cut))
     return found
 
 

@@ -62,6 +62,7 @@ from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.click_values import (
     ClickView,
+    Ranks,
     Terms,
     document_weights,
     effective_clicks,
@@ -130,6 +131,9 @@ class Reading:
         How many queries are used.
     scale
         What a click counts, for each entry of the pages.
+    shift, drawn
+        For each time that the log was drawn again: how far the bias that was estimated there moves the
+        value, and how far the drawing itself does; None if the bias counts as known.
 
     """
 
@@ -138,20 +142,39 @@ class Reading:
     per_session: FloatArray | None
     n_queries: int
     scale: FloatArray
+    shift: FloatArray | None = None
+    drawn: FloatArray | None = None
 
     def minus(self, other: Reading) -> Reading:
         """The paired difference of two readings of the same log."""
         session = None
         if self.per_session is not None and other.per_session is not None:
             session = self.per_session - other.per_session
+        shift, drawn = _minus(self.shift, other.shift), _minus(self.drawn, other.drawn)
         return Reading(
             self.value - other.value, self.per_query - other.per_query, session,
-            self.n_queries, self.scale - other.scale,
+            self.n_queries, self.scale - other.scale, shift, drawn,
         )  # fmt: skip
 
     def error(self, view: ClickView, by: str) -> float:
-        """The standard error of the value, over queries or over sessions."""
-        if by == "session" and self.per_session is not None:
+        """The standard error of the value, over queries or over sessions.
+
+        Where the bias was estimated, what it adds is told apart by regression: of a move by the bias
+        the part that goes along with the drawing, ``slope`` times it, adds to that, and the rest is
+        independent of it.
+        """
+        known = self._known_bias(view, by)
+        if self.shift is None or self.drawn is None:
+            return known
+        shift, drawn = self.shift - self.shift.mean(), self.drawn - self.drawn.mean()
+        square = float(drawn @ drawn)
+        slope = float(shift @ drawn) / square if square > 0 else 0.0
+        rest = shift - slope * drawn
+        return float(np.hypot((1 + slope) * known, rest.std(ddof=1)))
+
+    def _known_bias(self, view: ClickView, by: str) -> float:
+        """The standard error if the bias counts as known."""
+        if self.is_by_session(by) and self.per_session is not None:
             patterns = view.data.patterns
             squares = patterns.mass * patterns.weight * self.per_session**2
             return float(np.sqrt(squares.sum()))
@@ -170,8 +193,10 @@ class Reading:
         error = self.error(view, by)
         if not error > 0:
             return 1.0 if self.value == 0 or np.isnan(error) else 0.0
-        law = norm if self._is_by_session(by) else t(self.n_queries - 1)
-        return float(2 * law.sf(abs(self.value) / error))
+        far = abs(self.value) / error
+        return float(
+            2 * (norm.sf(far) if self.is_by_session(by) else t.sf(far, self.n_queries - 1))
+        )
 
     def estimate(self, view: ClickView, by: str, level: float) -> Estimate:
         """The value with its interval and the clicks behind it."""
@@ -179,21 +204,28 @@ class Reading:
             self.value, self.interval(view, by, level), effective_clicks(view, self.scale)
         )
 
-    def _is_by_session(self, by: str) -> bool:
+    def is_by_session(self, by: str) -> bool:
+        """Whether the error is over sessions: NDCG has one over queries only."""
         return by == "session" and self.per_session is not None
 
     def _quantile(self, by: str, level: float) -> float:
         from scipy.stats import norm, t
 
-        law = norm if self._is_by_session(by) else t(max(self.n_queries - 1, 1))
-        return float(law.ppf((1 + level) / 2))
+        share = (1 + level) / 2
+        if self.is_by_session(by):
+            return float(norm.ppf(share))
+        return float(t.ppf(share, max(self.n_queries - 1, 1)))
+
+
+def _minus(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
+    return None if one is None or other is None else one - other
 
 
 @dataclass(frozen=True, eq=False)
 class Yardstick:
     """One log, one bias, one estimator: what every ranking is read by.
 
-    ``prediction`` is None unless the estimator is doubly robust. A score of None is the order that was
+    ``prediction`` is None unless the estimator is doubly robust. Ranks of None are the order that was
     logged.
     """
 
@@ -201,12 +233,12 @@ class Yardstick:
     estimator: Estimator
     prediction: FloatArray | None
 
-    def read(self, score: FloatArray | None, metric: Metric, cut: int | None) -> Reading:
+    def read(self, ranks: Ranks | None, metric: Metric, cut: int | None) -> Reading:
         """The reading of one ranking by one metric."""
-        if score is None:
+        if ranks is None:
             terms = logged_terms(self.view, metric, cut, self.prediction)
         else:
-            terms = ranked_terms(self.view, score, metric, cut, self.prediction)
+            terms = ranked_terms(self.view, ranks, metric, cut, self.prediction)
         return self._ndcg(terms, cut) if metric.of_the_best else self._mean(terms)
 
     def _mean(self, terms: Terms) -> Reading:
@@ -308,8 +340,9 @@ def evaluate_clicks(
     check_level(level, by)
     yardstick = yardstick_of(data, bias, estimator, prediction, clip)
     scores = joined_values(data, per_document("score", score, data))
+    ranks = Ranks.of(yardstick.view, scores)
     return {
-        name: yardstick.read(scores, metric, cut).estimate(yardstick.view, by, level)
+        name: yardstick.read(ranks, metric, cut).estimate(yardstick.view, by, level)
         for name, (metric, cut) in zip(metrics, asked, strict=True)
     }
 
@@ -322,7 +355,7 @@ def yardstick_of(
     clip: float,
 ) -> Yardstick:
     """What rankings are read by, after everything about it was checked."""
-    chosen = _chosen(estimator, prediction)
+    chosen = check_estimator(estimator, prediction)
     if not 0.0 <= clip <= 1.0:
         raise UsageError(f"clip must lie in [0, 1], got {clip}")
     curve = propensity_curve(bias)
@@ -344,7 +377,8 @@ def check_level(level: float, by: str) -> None:
         raise UsageError(f"by must be one of {list(UNITS)}, got {by!r}")
 
 
-def _chosen(estimator: str, prediction: Any) -> Estimator:
+def check_estimator(estimator: str, prediction: Any) -> Estimator:
+    """The estimator of this name; a prediction goes with those that use one."""
     if estimator not in ESTIMATORS:
         raise UsageError(f"estimator must be one of {tuple(ESTIMATORS)}, got {estimator!r}")
     chosen = ESTIMATORS[estimator]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
-from unskew.evaluation.click_values import ClickView, effective_clicks
+from unskew.evaluation.click_values import ClickView, Ranks, effective_clicks
 from unskew.evaluation.counterfactual import (
     CLIP,
     DEFAULT_METRICS,
     Estimate,
     Reading,
+    check_estimator,
     check_level,
     per_document,
     propensity_curve,
@@ -26,10 +27,12 @@ from unskew.evaluation.counterfactual import (
 from unskew.evaluation.document_versions import joined_values
 from unskew.evaluation.metrics import FROM_CLICKS, parse_metric
 from unskew.evaluation.significance import Interval, holm, limits
+from unskew.evaluation.uncertain_bias import Judge, Key, with_uncertain_bias
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
 if TYPE_CHECKING:
+    from unskew.bias.estimator import BiasEstimator
     from unskew.charts import DotChart
 
 # What the order of the log is called among the rankings.
@@ -41,6 +44,10 @@ LEADING = ("dr", "snips", "ips")
 FEW_CLICKS, FEW_QUERIES = 50.0, 20
 # NDCG divides by what the clicks of each single query say: fewer a query undo the debiasing.
 FEW_CLICKS_A_QUERY = 20.0
+BIAS_UNSURE = (
+    "the log is too small to say how uncertain its bias is: drawn again, it could often not be "
+    "estimated; the intervals take the bias for known"
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,11 @@ class ClickDifference:
     effective_sample_size: float
     p_value: float
     p_corrected: float
+
+    def turned(self) -> ClickDifference:
+        """The same difference the other way round: ``b`` less ``a``."""
+        ends = Interval(-self.interval.high, -self.interval.low, self.interval.level)
+        return replace(self, a=self.b, b=self.a, difference=-self.difference, interval=ends)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -89,6 +101,9 @@ class LogEvaluation:
         The log.
     notes
         What to beware of, in sentences.
+    n_resamples
+        How often the log was drawn again to know how uncertain the bias is; 0 if the bias counts as
+        known, as one that was measured elsewhere does.
 
     """
 
@@ -101,6 +116,7 @@ class LogEvaluation:
     n_queries: int
     n_clicks: int
     notes: tuple[str, ...]
+    n_resamples: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -116,6 +132,7 @@ class LogEvaluation:
             "propensity": self.propensity.tolist(),
             "clip": self.clip,
             "by": self.by,
+            "resamples": self.n_resamples,
             "sessions": self.n_sessions,
             "queries": self.n_queries,
             "clicks": self.n_clicks,
@@ -195,11 +212,15 @@ def evaluate_log(
     clip: float = CLIP,
     by: str = "query",
     level: float = 0.95,
+    refit: BiasEstimator | None = None,
+    n_resamples: int = 50,
+    seed: int = 0,
+    progress: bool = False,
 ) -> LogEvaluation:
     """Estimate from a click log what several rankings would have been worth, and their differences.
 
     All of them are judged by the same bias, clipping and prediction, on the same sessions. The
-    intervals do not know how uncertain the bias is.
+    intervals know how uncertain the bias is if ``refit`` says how it was estimated from this log.
 
     Parameters
     ----------
@@ -226,6 +247,13 @@ def evaluate_log(
     by
         What intervals are about: ``"query"``, other queries like these, or ``"session"``, other
         sessions of the same queries. NDCG has intervals over queries in either case.
+    refit
+        The estimator that measured the bias on this very log, such as `unskew.bias.Harvesting()`. The
+        log is drawn again ``n_resamples`` times and the bias estimated anew each time, so that
+        intervals and p-values hold the uncertainty of the bias too. Without it, or with
+        ``n_resamples=0``, the bias counts as known.
+    n_resamples, seed, progress
+        How often the log is drawn again, the seed of the draws, and whether to show a bar.
 
     Examples
     --------
@@ -234,44 +262,67 @@ def evaluate_log(
     >>> policy = unskew.simulate.random_policy(labels)
     >>> log = unskew.simulate.sample(labels, policy=policy, sessions=20_000, seed=0)
     >>> data = unskew.read_log(log)
-    >>> bias = unskew.bias.RelativeCTR().fit(data)
+    >>> estimator = unskew.bias.RelativeCTR()
     >>> scores = {"mine": [float(len(str(doc))) for doc in data.documents.doc]}
-    >>> found = unskew.evaluate_log(data, scores, bias, metrics=["click@1"], estimators=["ips"])
-    >>> found.by
-    'query'
+    >>> found = unskew.evaluate_log(
+    ...     data, scores, estimator.fit(data), refit=estimator, metrics=["click@1"], estimators=["ips"]
+    ... )
+    >>> found.by, found.n_resamples
+    ('query', 50)
 
     """
     check_level(level, by)
-    if isinstance(metrics, str) or not metrics:
-        raise UsageError(f"metrics must be a list of names such as ['dcg@10'], got {metrics!r}")
-    asked = {name: parse_metric(name, FROM_CLICKS) for name in metrics}
     _check_clicks(data)
     rankings = _rankings(data, scores, logged)
     pairs = _pairs(list(rankings), baseline)
     curve = propensity_curve(bias)
-    calibrated = None if prediction is None else _calibrated(data, prediction, curve)
-    found: dict[str, dict[str, dict[str, Estimate]]] = {name: {} for name in rankings}
-    differences: list[ClickDifference] = []
-    view = yardstick_of(data, curve, "ips", None, clip).view
-    for estimator in estimators:
-        own = calibrated if estimator == "dr" else None
-        yardstick = yardstick_of(data, curve, estimator, own, clip)
-        view = yardstick.view
-        readings = {
-            metric: {name: yardstick.read(score, *how) for name, score in rankings.items()}
-            for metric, how in asked.items()
-        }
-        for name in rankings:
-            found[name][estimator] = {
-                metric: readings[metric][name].estimate(view, by, level) for metric in asked
-            }
-        for metric in asked:
-            differences += _differences(readings[metric], pairs, metric, estimator, view, by, level)
-    notes = _notes(data, view, found, differences, by)
+    judge = _judge(data, rankings, metrics, estimators, prediction, clip, curve)
+    view = judge.view(curve)
+    readings, again = judge.readings(view), None
+    uncertain = refit is not None and n_resamples != 0
+    if uncertain:
+        again = with_uncertain_bias(
+            judge, readings, view, data, refit, by=by, n_resamples=n_resamples, seed=seed,
+            progress=progress,
+        )  # fmt: skip
+    told = readings if again is None else again
+    found: dict[str, dict[str, dict[str, Estimate]]] = {
+        name: {estimator: {} for estimator in estimators} for name in rankings
+    }
+    for (estimator, metric, name), one in told.items():
+        found[name][estimator][metric] = one.estimate(view, by, level)
+    differences = _differences(told, judge, pairs, view, by, level)
+    notes = list(_notes(data, view, found, differences, by))
+    if uncertain and again is None:
+        notes.append(BIAS_UNSURE)
     return LogEvaluation(
         found, tuple(differences), curve, clip, by, data.n_sessions,
-        int(np.count_nonzero(view.sessions)), data.n_clicks, notes,
+        int(np.count_nonzero(view.sessions)), data.n_clicks, tuple(notes),
+        0 if again is None else n_resamples,
     )  # fmt: skip
+
+
+def _judge(
+    data: Impressions,
+    rankings: Mapping[str, FloatArray | None],
+    metrics: Sequence[str],
+    estimators: Sequence[str],
+    prediction: npt.ArrayLike | None,
+    clip: float,
+    curve: FloatArray,
+) -> Judge:
+    """The rankings and how they are read, after everything about it was checked."""
+    if isinstance(metrics, str) or not metrics:
+        raise UsageError(f"metrics must be a list of names such as ['dcg@10'], got {metrics!r}")
+    asked = {name: parse_metric(name, FROM_CLICKS) for name in metrics}
+    for name in estimators:
+        check_estimator(name, None)
+    view = yardstick_of(data, curve, "ips", None, clip).view
+    ranks = {
+        name: None if score is None else Ranks.of(view, score) for name, score in rankings.items()
+    }
+    given = None if prediction is None else _prediction(data, prediction)
+    return Judge(view.data, ranks, asked, tuple(estimators), given, clip)
 
 
 def _check_clicks(data: Impressions) -> None:
@@ -302,35 +353,39 @@ def _pairs(names: list[str], baseline: str | None) -> list[tuple[str, str]]:
     return [(name, baseline) for name in names if name != baseline]
 
 
-def _calibrated(data: Impressions, prediction: npt.ArrayLike, curve: FloatArray) -> FloatArray:
-    """The prediction in the units of the bias: it predicts as many clicks as the log has."""
+def _prediction(data: Impressions, prediction: npt.ArrayLike) -> FloatArray:
+    """The prediction that was given, one value for each document."""
     given = per_document("prediction", prediction, data)
     if (given < 0).any():
         at = int(np.argmax(given < 0))
         raise DataError(f"prediction must be 0 or more: document {at + 1:,} has {given[at]:g}")
-    view = ClickView.of(data, curve, 0.0)
-    expected = float(view.examined @ given)
-    return given * (float(view.clicks.sum()) / expected) if expected > 0 else given
+    return joined_values(data, given)
 
 
 def _differences(
-    readings: Mapping[str, Reading],
+    readings: Mapping[Key, Reading],
+    judge: Judge,
     pairs: Sequence[tuple[str, str]],
-    metric: str,
-    estimator: str,
     view: ClickView,
     by: str,
     level: float,
 ) -> list[ClickDifference]:
-    between = [readings[a].minus(readings[b]) for a, b in pairs]
-    p = [one.p_value(view, by) for one in between]
-    return [
-        ClickDifference(
-            a, b, metric, estimator, one.value, one.interval(view, by, level),
-            effective_clicks(view, one.scale), raw, corrected,
-        )
-        for (a, b), one, raw, corrected in zip(pairs, between, p, holm(p), strict=True)
-    ]  # fmt: skip
+    found = []
+    for estimator in judge.estimators:
+        for metric in judge.metrics:
+            between = [
+                readings[estimator, metric, a].minus(readings[estimator, metric, b])
+                for a, b in pairs
+            ]
+            p = [one.p_value(view, by) for one in between]
+            found += [
+                ClickDifference(
+                    a, b, metric, estimator, one.value, one.interval(view, by, level),
+                    effective_clicks(view, one.scale), raw, corrected,
+                )
+                for (a, b), one, raw, corrected in zip(pairs, between, p, holm(p), strict=True)
+            ]  # fmt: skip
+    return found
 
 
 def _notes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 
@@ -18,6 +18,9 @@ from unskew.online.ratio import Ratio
 from unskew.online.sequential import DEFAULT_EXPECTED
 from unskew.online.sessions import SessionColumns, SessionTable, add_sessions, create_sessions
 from unskew.online.units import unit_rows
+
+if TYPE_CHECKING:
+    from unskew.charts import DotChart
 
 By = Literal["day", "segment", "query"]
 ARMS = ("control", "treatment")
@@ -66,6 +69,23 @@ class ABReading:
             if changes[measure].decided:
                 return day
         return None
+
+    def plot(self, title: str = "Relative change of each measure") -> DotChart:
+        """The relative change of every measure that has one, with its interval, as a chart."""
+        from unskew.charts import Dot, DotChart
+
+        dots = [
+            Dot(name, one.relative, one.interval.low, one.interval.high)
+            for name, one in self.measures.items()
+            if one.relative is not None and one.interval is not None
+        ]
+        return DotChart(
+            title=title, caption=f"Of the treatment, with {self.level:.0%} intervals.", dots=dots,
+            x_label="relative change", share=True, reference=0.0,
+        )  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        return self.plot()._repr_html_()
 
     def to_dict(self) -> dict[str, Any]:
         """The reading as plain values, ready for JSON."""

@@ -15,6 +15,8 @@ from unskew.reporting.findings import Findings
 from unskew.reporting.page import bullets, paragraph
 
 BETTER, WORSE, UNSURE = "better", "worse", "unsure"
+# A verdict needs a p-value below this.
+SURE = 0.05
 _VERDICTS = {
     BETTER: "is better than what is live",
     WORSE: "is worse than what is live",
@@ -24,7 +26,10 @@ _VERDICTS = {
 
 @dataclass(frozen=True)
 class Change:
-    """A model against the logged order, relative to it."""
+    """A model against the logged order, relative to it.
+
+    ``p_value`` is corrected for the number of models that were compared with the logged order.
+    """
 
     model: str
     metric: str
@@ -42,10 +47,10 @@ class Change:
 
     @property
     def verdict(self) -> str:
-        """Better, worse or unsure; few clicks make nothing sure."""
-        if self.clicks < FEW_CLICKS:
+        """Better or worse if p is below 0.05, else unsure; few clicks make nothing sure."""
+        if self.clicks < FEW_CLICKS or not self.p_value < SURE:
             return UNSURE
-        return BETTER if self.low > 0 else WORSE if self.high < 0 else UNSURE
+        return BETTER if self.relative > 0 else WORSE
 
 
 @dataclass(frozen=True)
@@ -86,12 +91,12 @@ def relative_changes(found: Findings, metric: str) -> list[Change]:
 
 
 def _change(one: ClickDifference, live: float) -> Change:
-    sign, model = (1.0, one.a) if one.b == LOGGED else (-1.0, one.b)
-    ends = sorted((sign * one.interval.low, sign * one.interval.high))
+    against = one if one.b == LOGGED else one.turned()
     scale = live if live > 0 else float("nan")
+    ends = against.interval
     return Change(
-        model, one.metric, live, sign * one.difference / scale, ends[0] / scale, ends[1] / scale,
-        one.effective_sample_size, one.p_corrected,
+        against.a, one.metric, live, against.difference / scale, ends.low / scale,
+        ends.high / scale, one.effective_sample_size, one.p_corrected,
     )  # fmt: skip
 
 
@@ -125,8 +130,12 @@ def _warnings(found: Findings) -> list[str]:
         told.append(found.sample.note)
     told.append(
         "If a model was trained on this very log, its estimate is too high: judge it by sessions that "
-        "it has not seen. The estimate ranks only what the log has shown, and the interval does not "
-        "know how uncertain the bias is."
+        "it has not seen. The estimate ranks only what the log has shown"
+        + (
+            "."
+            if found.judged.n_resamples
+            else ", and the interval takes the bias for known: it does not know how uncertain that is."
+        )
     )
     return told
 
@@ -141,6 +150,14 @@ def first_click_ratio(data: Impressions, depth: int = 1) -> float:
     return float(patterns.count[first <= depth].sum() / patterns.count.sum())
 
 
+def _change_at_the_top(found: Findings, best: Change) -> float:
+    """How much the best model changes the clicks on the first result, without its sign."""
+    if "click@1" not in found.metrics:
+        return abs(best.relative)
+    (one,) = (c for c in relative_changes(found, "click@1") if c.model == best.model)
+    return abs(one.relative)
+
+
 def _next_steps(found: Findings, best: Change) -> list[str]:
     from unskew.online.power import plan_ab
 
@@ -153,19 +170,23 @@ def _next_steps(found: Findings, best: Change) -> list[str]:
         return ["Collect more sessions: too few clicks decide this estimate."]
     steps = []
     now = first_click_ratio(found.data)
+    change = _change_at_the_top(found, best)
     try:
-        size = plan_ab(now, relative=max(abs(best.relative), 0.001)).sessions
+        size = plan_ab(now, relative=max(change, 0.001)).sessions
         # A plan of a thousand sessions is as good as one of 1,013.
         rounded = float(f"{size:.2g}")
         steps.append(
-            f"Test it: an A/B test finds a change of {abs(best.relative):.1%} in Click@1, now {now:.1%} "
-            f"of the sessions, with about {rounded:,.0f} sessions in both arms together (80% power, 5% "
-            "level; unskew ab plan). Interleaving needs fewer (unskew interleave)."
+            f"Test it: an A/B test finds the change of {change:.1%} in Click@1 that is estimated here "
+            f"(now {now:.1%} of the sessions) with about {rounded:,.0f} sessions in both arms "
+            "together (80% power, 5% level; unskew ab plan). Interleaving needs fewer (unskew "
+            "interleave)."
         )
     except UsageError:
         steps.append("Test it against what is live (unskew ab plan, unskew interleave).")
     if best.verdict == UNSURE:
-        steps.insert(0, "Collect more sessions, or more varied lists: the interval holds zero.")
+        steps.insert(
+            0, "Collect more sessions, or more varied lists: the change may as well be chance."
+        )
     else:
         steps.append(
             "Before that, look at the queries it loses, and let people judge some (unskew judge)."
@@ -181,19 +202,13 @@ def _next_steps(found: Findings, best: Change) -> list[str]:
 def answer_html(answer: Answer) -> str:
     """The answer as it stands on top of the page."""
     best = answer.best
-    sure = {
-        BETTER: "sure at the 95% level", WORSE: "sure at the 95% level",
-        UNSURE: "not sure: the interval holds zero" if best.clicks >= FEW_CLICKS else "too few clicks",
-    }[best.verdict]  # fmt: skip
-    if not best.interval:
-        sure = "not sure: one query has no interval"
     p = "p < 0.0001" if best.p_value < 0.0001 else f"p = {best.p_value:.4f}"
     tiles = [
         (f"Change in {metric_words(best.metric)}", f"{best.relative:+.1%}",
          f"live: {best.live:.3f} a session"),
         ("95% interval", best.interval.removeprefix("95% interval ") or "none",
          "doubly robust, over queries"),
-        ("How sure", p, sure),
+        ("How sure", p, _how_sure(answer)),
         ("Clicks that decide", f"{best.clicks:,.0f}", "as many equal clicks would say as much"),
     ]  # fmt: skip
     shown = "".join(
@@ -208,6 +223,21 @@ def answer_html(answer: Answer) -> str:
         f'<dl class="tiles">{shown}</dl>'
         f"<h3>What next</h3>{bullets(answer.next_steps)}"
         f"<h3>What to beware of</h3>{bullets(answer.warnings)}</div>"
+    )
+
+
+def _how_sure(answer: Answer) -> str:
+    """What stands below the p-value."""
+    best, n = answer.best, len(answer.changes)
+    if not best.interval:
+        return "not sure: one query has no interval"
+    if best.clicks < FEW_CLICKS:
+        return "too few clicks"
+    among = "" if n == 1 else f", corrected for {n} models"
+    if best.verdict != UNSURE:
+        return f"sure at the 95% level{among}"
+    return (
+        f"not sure{among}" if best.low > 0 or best.high < 0 else "not sure: the interval holds zero"
     )
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from unskew.bias.comparison import Outcome, compare_estimators
+from unskew.bias.estimator import BiasEstimator
 from unskew.bias.identify import LogFacts
 from unskew.choose.advice_estimators import UNFIT, Verdict, verdicts_of
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
-from unskew.registry import FEATURES, METHODS
+from unskew.registry import FEATURES, METHODS, make_estimator
 
 # The most documents for which a method that trains on the features takes but seconds.
 FEW_DOCUMENTS = 15_000
@@ -32,6 +33,8 @@ class BiasCurves:
         The name of the curve by which everything is judged, and why it was taken.
     bias
         That curve.
+    estimator
+        What measured it on this log; None if it was given or learned elsewhere.
 
     """
 
@@ -40,6 +43,7 @@ class BiasCurves:
     chosen: str
     why: str
     bias: PositionBias
+    estimator: BiasEstimator | None = None
 
 
 def default_methods(data: Impressions, verdicts: Sequence[Verdict]) -> list[str]:
@@ -75,7 +79,9 @@ def bias_curves(
     learned = {name: model.position_bias_ for name, model in models.items() if _learned(model)}
     chosen, why = _choice(judge_by, given, found, learned, verdicts)
     bias = {**found, **learned, **given}[chosen]
-    return BiasCurves(outcomes, {**given, **(shown or {})}, chosen, why, bias)
+    measured = bias is found.get(chosen) and METHODS[chosen].extra is None
+    estimator = make_estimator(chosen, n_jobs=1, **options) if measured else None
+    return BiasCurves(outcomes, {**given, **(shown or {})}, chosen, why, bias, estimator)
 
 
 def _learned(model: Any) -> bool:

@@ -13,7 +13,7 @@ from unskew.bias.identify import LogFacts, facts_of
 from unskew.errors import UnskewError
 from unskew.evaluation.evaluation import DEFAULT_METRICS, Evaluation, evaluate
 from unskew.evaluation.log_evaluation import LOGGED, LogEvaluation, evaluate_log
-from unskew.evaluation.significance import Comparison, compare
+from unskew.evaluation.significance import Comparison, compare, holm
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.inspection import Inspection
@@ -28,6 +28,8 @@ from unskew.reporting.sample import Sample, sample_queries
 
 # Documents that the facts about a log are looked up in; they train trees.
 FACT_DOCUMENTS = 4_000
+# The estimators beside the doubly robust one; their intervals take the bias for known.
+CHECKS = ("snips", "ips")
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,10 @@ class LabelFindings:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What was found about a log and its models."""
+    """What was found about a log and its models.
+
+    ``judged`` has the doubly robust estimates that lead, ``checks`` those of the other estimators.
+    """
 
     inspection: Inspection
     data: Impressions
@@ -83,6 +88,7 @@ class Findings:
     scores: Mapping[str, FloatArray]
     curves: BiasCurves
     judged: LogEvaluation
+    checks: LogEvaluation
     metrics: Sequence[str]
     lists: LoggedLists
     reranked: Mapping[str, Reranked]
@@ -115,13 +121,9 @@ def find(
         n_resamples=scope.n_resamples, progress=scope.progress, shown=scope.shown,
     )  # fmt: skip
     metrics = _click_metrics(data)
-    judged = evaluate_log(
-        part,
-        scores,
-        curves.bias,
-        metrics=metrics,
-        estimators=("dr", "snips", "ips"),
-        baseline=LOGGED,
+    judged = _judged(part, scores, curves, metrics, scope)
+    checks = evaluate_log(
+        part, scores, curves.bias, metrics=metrics, estimators=CHECKS, baseline=LOGGED
     )
     lists = LoggedLists.of(part, judged.propensity)
     reranked = {name: lists.reranked(score) for name, score in scores.items()}
@@ -134,6 +136,7 @@ def find(
         scores=scores,
         curves=curves,
         judged=judged,
+        checks=checks,
         metrics=metrics,
         lists=lists,
         reranked=reranked,
@@ -147,6 +150,33 @@ def find(
         },
         labels=None if labels is None else _on_labels(models, labels, labels_source),
     )
+
+
+def _judged(
+    data: Impressions,
+    scores: Mapping[str, FloatArray],
+    curves: BiasCurves,
+    metrics: Sequence[str],
+    scope: Scope,
+) -> LogEvaluation:
+    """The doubly robust estimates; p-values are corrected apart for what is live and among models."""
+    found = evaluate_log(
+        data, scores, curves.bias, metrics=metrics, estimators=("dr",), refit=curves.estimator,
+        n_resamples=scope.n_resamples, seed=scope.seed, progress=scope.progress,
+    )  # fmt: skip
+    corrected = []
+    for metric in metrics:
+        for live in (True, False):
+            family = [
+                one
+                for one in found.differences
+                if one.metric == metric and (LOGGED in (one.a, one.b)) == live
+            ]
+            p = holm([one.p_value for one in family])
+            corrected += [
+                replace(one, p_corrected=value) for one, value in zip(family, p, strict=True)
+            ]
+    return replace(found, differences=tuple(corrected))
 
 
 def _click_metrics(data: Impressions) -> list[str]:

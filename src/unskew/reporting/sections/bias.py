@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,10 @@ from unskew.reporting.page import Section, paragraph, table
 
 # The most positions that a chart of curves shows.
 MOST_POSITIONS = 50
+_PATHS = {
+    "round": "The bias of single positions, relative to position 1, after each round.",
+    "trial": "The bias of single positions, relative to position 1, in each trial of the choice.",
+}
 
 
 def bias_section(found: Findings) -> Section:
@@ -96,9 +101,15 @@ def _paths(found: Findings) -> str:
     for name, model in found.models.items():
         for curve in ("t_plus", "t_minus"):
             if _moved(model, curve):
-                title = f"{name}: {curve} over the rounds"
-                html += figure(model.bias_history_.plot(curve, title))
+                unit = round_word(model)
+                chart = model.bias_history_.plot(curve, f"{name}: {curve} over the {unit}s")
+                html += figure(replace(chart, x_label=unit, caption=_PATHS[unit]))
     return f'<h3>The path over the rounds</h3><div class="pair">{html}</div>' if html else ""
+
+
+def round_word(model: Any) -> str:
+    """What the histories of a model count: one whose settings were chosen has one entry a trial."""
+    return "trial" if hasattr(model, "choice_") else "round"
 
 
 def _moved(model: Any, curve: str) -> bool:

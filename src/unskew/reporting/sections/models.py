@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -16,6 +17,7 @@ from unskew.charts.figure import facts, figure, html_table
 from unskew.position_bias import PositionBias
 from unskew.reporting.findings import Findings
 from unskew.reporting.page import Section, bullets, paragraph, table
+from unskew.reporting.sections.bias import round_word
 from unskew.reporting.sections.quality import looks_of
 
 MOST_FEATURES = 15
@@ -105,7 +107,7 @@ def _settings(model: Any) -> dict[str, str]:
     }
     rounds = len(getattr(model, "bias_history_", ()))
     return {
-        "kind": type(model).__name__, **told, "rounds kept": f"{rounds:,}",
+        "kind": type(model).__name__, **told, f"{round_word(model)}s kept": f"{rounds:,}",
         "features": f"{len(model.feature_names_):,}",
     }  # fmt: skip
 
@@ -114,10 +116,10 @@ def _validation(name: str, model: Any) -> LineChart | None:
     measures = getattr(model, "validation_history_", None)
     if not measures or not hasattr(model, "plot"):
         return None
-    from dataclasses import replace
-
-    chart: LineChart = replace(model.plot("validation"), title=f"{name}: validation by round")
-    return chart
+    unit = round_word(model)
+    drawn: LineChart = model.plot("validation")
+    caption = drawn.caption.replace("round", unit)
+    return replace(drawn, title=f"{name}: validation by {unit}", caption=caption, x_label=unit)
 
 
 def _versions() -> list[tuple[str, str]]:

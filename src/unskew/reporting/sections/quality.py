@@ -7,10 +7,10 @@ from math import isnan, nan
 
 from unskew.charts import Dot, DotChart
 from unskew.charts.figure import figure
-from unskew.evaluation.log_evaluation import LOGGED
+from unskew.evaluation.log_evaluation import LOGGED, LogEvaluation
 from unskew.evaluation.significance import Interval
 from unskew.reporting.answer import metric_words, relative_changes
-from unskew.reporting.findings import Findings, LabelFindings
+from unskew.reporting.findings import CHECKS, Findings, LabelFindings
 from unskew.reporting.page import Section, p_text, paragraph, table
 
 _ESTIMATORS = {
@@ -27,7 +27,7 @@ def clicks_section(found: Findings) -> Section:
         f"What each ranking would have got, estimated from {judged.n_clicks:,} clicks in "
         f"{judged.n_sessions:,} sessions of {judged.n_queries:,} queries, all by the same position "
         f"bias ({found.curves.chosen}; propensities below {judged.clip:.0%} of the highest are raised "
-        "to it). The doubly robust estimate leads; the others check it."
+        f"to it). The doubly robust estimate leads; the others check it. {bias_certainty(found)}"
     )
     changes = [
         Dot(f"{metric}, {one.model}", one.relative, one.low, one.high, looks[one.model])
@@ -63,20 +63,28 @@ def looks_of(found: Findings) -> dict[str, int]:
 
 def _estimates(found: Findings) -> str:
     """A table for the leading estimator, and one behind it for the others."""
-    leading, *others = next(iter(found.judged.estimates.values()))
-    checks = "".join(
-        f"<h4>{_ESTIMATORS[name].capitalize()}</h4>{_estimate_table(found, name)}"
-        for name in others
+    (leading,) = next(iter(found.judged.estimates.values()))
+    checks = paragraph("These intervals take the bias for known.") + "".join(
+        f"<h4>{_ESTIMATORS[name].capitalize()}</h4>{_estimate_table(found, found.checks, name)}"
+        for name in CHECKS
     )
     return (
-        f"<h3>All rankings, {_ESTIMATORS[leading]}</h3>{_estimate_table(found, leading)}"
+        f"<h3>All rankings, {_ESTIMATORS[leading]}</h3>"
+        f"{_estimate_table(found, found.judged, leading)}"
         f"<details><summary>By the other estimators</summary>{checks}</details>"
     )
 
 
-def _estimate_table(found: Findings, estimator: str) -> str:
+def bias_certainty(found: Findings) -> str:
+    """Whether the intervals know how uncertain the bias is, in a sentence."""
+    if found.judged.n_resamples:
+        return "Its intervals hold the uncertainty of the bias too, which was measured on this log."
+    return "Its intervals take the bias for known."
+
+
+def _estimate_table(found: Findings, judged: LogEvaluation, estimator: str) -> str:
     rows = []
-    for name, estimators in found.judged.estimates.items():
+    for name, estimators in judged.estimates.items():
         metrics = estimators[estimator]
         cells = [
             f"{one.value:.4f}\n{_ends(one.interval)}" for one in (metrics[m] for m in found.metrics)
@@ -86,6 +94,9 @@ def _estimate_table(found: Findings, estimator: str) -> str:
 
 
 def _pairs(found: Findings) -> str:
+    """Every model less the logged order, then every later model less every earlier one."""
+    turned = [one if one.b == LOGGED else one.turned() for one in found.judged.differences]
+    ordered = sorted(turned, key=lambda one: one.b != LOGGED)
     rows = [
         [
             f"{one.a} − {one.b}",
@@ -94,8 +105,7 @@ def _pairs(found: Findings) -> str:
             p_text(one.p_corrected),
             f"{one.effective_sample_size:,.0f}",
         ]
-        for one in found.judged.differences
-        if one.estimator == "dr"
+        for one in ordered
     ]
     header = ["paired difference", "metric", "difference", "p (Holm)", "effective clicks"]
     return "<h3>Paired differences</h3>" + table(header, rows)

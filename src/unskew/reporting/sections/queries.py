@@ -104,12 +104,17 @@ def _examples(found: Findings, order: Reranked, one: QueryChanges, best: str) ->
 
 @dataclass(frozen=True)
 class _Move:
-    """The result of a page that rose the furthest to the top, and the one it displaced."""
+    """A result of a page that moved, and the one that stood, or now stands, in the place it has left."""
 
     row: int
     other: int
     before: int
     after: int
+
+    @property
+    def word(self) -> str:
+        """What the result did."""
+        return "rose" if self.after < self.before else "fell"
 
 
 def _example(found: Findings, order: Reranked, one: QueryChanges, query: int, best: str) -> str:
@@ -135,7 +140,7 @@ def _example(found: Findings, order: Reranked, one: QueryChanges, query: int, be
     return (
         f'<div class="example"><h4>{escape(head)}</h4>{paragraph(small)}'
         f'<div class="pair">{html_table(Table(header, rows), numbers=False)}'
-        f"{_why(found, order, entry, best)}</div></div>"
+        f"{_why(found, order, entry, best, won=bool(one.change[query] > 0))}</div></div>"
     )
 
 
@@ -149,24 +154,28 @@ def _cell(found: Findings, order: Reranked, entry: int, moved: bool) -> str:
     return f"{doc}{arrow}\n({lists.attraction[entry]:.2f})"
 
 
-def _move(order: Reranked, entry: IntArray) -> _Move | None:
-    """The result now on top or the one that rose the furthest, and who stood there."""
+def _move(order: Reranked, entry: IntArray, *, won: bool) -> _Move | None:
+    """The move that does most for the expected clicks of a page, or most against them.
+
+    A result that rose is told apart from the one whose place it took, one that fell from the one that
+    took its place.
+    """
     lists = order.lists
-    risen = lists.place[entry] - order.place[entry]
-    first = entry[np.argmin(order.place[entry])]
-    up = first if lists.place[first] > 1 else entry[np.argmax(risen)]
-    if lists.place[up] <= order.place[up]:
+    gained = (order.theta[entry] - lists.theta[entry]) * lists.attraction[entry]
+    best = entry[np.argmax(gained if won else -gained)]
+    before, after = int(lists.place[best]), int(order.place[best])
+    if before == after:
         return None
-    displaced = entry[np.flatnonzero(lists.place[entry] == order.place[up])[0]]
+    rose = after < before
+    places, place = (lists.place, after) if rose else (order.place, before)
+    other = entry[np.flatnonzero(places[entry] == place)[0]]
     document = lists.data.pages.document
-    return _Move(
-        int(document[up]), int(document[displaced]), int(lists.place[up]), int(order.place[up])
-    )
+    return _Move(int(document[best]), int(document[other]), before, after)
 
 
-def _why(found: Findings, order: Reranked, entry: IntArray, best: str) -> str:
-    """Which features put a result above the one whose place it took."""
-    move = _move(order, entry)
+def _why(found: Findings, order: Reranked, entry: IntArray, best: str, *, won: bool) -> str:
+    """Which features put a result above, or below, the one that it changed places with."""
+    move = _move(order, entry, won=won)
     if move is None:
         return ""
     model, data = found.models[best], found.lists.data
@@ -176,11 +185,12 @@ def _why(found: Findings, order: Reranked, entry: IntArray, best: str) -> str:
     if not len(top):
         return ""
     names, docs = model.feature_names_, data.documents.doc
+    rival = "whose place it takes" if move.word == "rose" else "which takes its place"
     chart = BarChart(
-        title=f"Why {docs[move.row]} rose from {move.before} to {move.after}",
-        caption=f"What each feature adds to its score more than to that of {docs[move.other]}, whose "
-        "place it takes; in brackets the values of both.",
-        bars=[Bar(f"{names[k]}{_values(found, move, names[k])}", [float(parts[k])]) for k in top],
+        title=f"Why {docs[move.row]} {move.word} from {move.before} to {move.after}",
+        caption=f"What each feature adds to its score more than to that of {docs[move.other]}, {rival}. "
+        "The numbers have the values of both.",
+        bars=[Bar(names[k], [float(parts[k])], _values(found, move, names[k])) for k in top],
         groups=["difference"], x_label="difference in score",
     )  # fmt: skip
     return figure(chart)
@@ -192,4 +202,4 @@ def _values(found: Findings, move: _Move, name: str) -> str:
     if name not in features.names or name in features.categories:
         return ""
     column = features.values[:, features.names.index(name)]
-    return f" ({column[move.row]:.3g} : {column[move.other]:.3g})"
+    return f"{column[move.row]:.3g} against {column[move.other]:.3g}"
