@@ -4,7 +4,9 @@
 # 1,409 searches, a third of them shown in random order. That third says how far people look down
 # the list, whatever stands there; so the estimates from the other two thirds can be checked, which
 # a real log seldom allows. The data is a part of Kaggle's "Personalize Expedia Hotel Searches"
-# (ICDM 2013) and does not come with Unskew: give the path of the CSV file.
+# (ICDM 2013) and does not come with Unskew: give the path of the CSV file,
+# `python examples/expedia.py searches.csv.gz`, or set `UNSKEW_DATA` to the folder that holds
+# `expedia/searches.csv.gz`.
 
 # %%
 import os
@@ -46,6 +48,7 @@ assert data.n_sessions == 1_409
 shuffled = unskew.bias.Randomization(context=1)
 measured = unskew.bias.bootstrap_bias(shuffled, data, seed=0)
 print(measured)
+measured  # in a notebook, the picture
 
 # %% [markdown]
 # ## What the other searches say
@@ -82,6 +85,7 @@ print(ranker.choice_)
 # %%
 page = unskew.report({"new": ranker}, halves[1].in_context(0), bias=measured, out="expedia.html")
 print(page.answer.sentence)
+page  # in a notebook, the report itself
 
 # %% [markdown]
 # Open `expedia.html`. The interval does not know how uncertain the bias is, and it was measured on

@@ -42,6 +42,25 @@ def test_every_option_of_reading_is_listed(command: str) -> None:
     assert not missing
 
 
+def test_the_gallery_has_every_picture_of_a_guide() -> None:
+    """A picture in a how-to guide is in the gallery, and leads to a page that is there."""
+    gallery = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    shown = re.findall(r"\[!\[[^]]*\]\(([^)]+)\)\]\(([^)]+)\)", gallery)
+    assert not [one for pair in shown for one in pair if not (DOCS / one).is_file()]
+    guides = [file.read_text(encoding="utf-8") for file in (DOCS / "how-to").glob("*.md")]
+    pictures = {name for text in guides for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)", text)}
+    assert pictures
+    assert {f"how-to/{name}" for name in pictures} <= {picture for picture, _ in shown}
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/index.md", "docs/tutorial/from-clicks-to-a-decision.md"]
+)
+def test_a_newcomer_finds_the_words(name: str) -> None:
+    """The pages that a newcomer opens first lead to the list of words."""
+    assert "reference/glossary.md" in (ROOT / name).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_to_files_lead_somewhere(name: str) -> None:
     """Every relative link in the documents at the root leads to a file that is there."""

@@ -96,6 +96,23 @@ def test_the_source_package_is_whole() -> None:
     assert not [name for name in included if not (ROOT / name).exists()]
 
 
+def test_the_base_install_does_not_grow() -> None:
+    """Without an extra, these packages are installed; whatever is added belongs into an extra."""
+    names = {re.split(r"[^a-z-]", requirement)[0] for requirement in PROJECT["dependencies"]}
+    assert names == {
+        "duckdb", "lightgbm", "numba", "numpy", "pyarrow", "rich", "scikit-learn", "scipy",
+        "threadpoolctl", "typer",
+    }  # fmt: skip
+
+
+def test_every_extra_is_tried_before_a_release() -> None:
+    """The script that installs each extra alone has a use for each of them."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    import installs
+
+    assert set(installs.USES) == {"base", *PROJECT["optional-dependencies"]}
+
+
 def test_extras_are_independent() -> None:
     """An extra names packages with lower bounds, or other extras that are there."""
     extras = PROJECT["optional-dependencies"]

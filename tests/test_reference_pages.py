@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import sys
@@ -37,6 +38,27 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_every_public_name_is_in_the_reference(pages: dict[str, str], name: str) -> None:
     """A public name has a section of its own."""
     assert f"\n### {name}\n" in pages["names.md"]
+
+
+def test_a_name_that_is_left_out_is_noticed(pages: dict[str, str]) -> None:
+    """The check of the reference fails for a name without a section."""
+    shortened = pages["names.md"].replace("\n### unskew.read_log\n", "\n### unskew.read\n")
+    with pytest.raises(AssertionError):
+        test_every_public_name_is_in_the_reference({"names.md": shortened}, "unskew.read_log")
+
+
+def test_the_reference_has_the_names_of_every_public_module() -> None:
+    """The names that are looked for are those of the modules, by their files and not by the page."""
+    exported = {
+        f"unskew.{file.parent.name}"
+        for file in (ROOT / "src" / "unskew").glob("*/__init__.py")
+        if "__all__" in file.read_text(encoding="utf-8")
+    }
+    # Charts are what plot() returns, and the command line is a program.
+    modules = exported - {"unskew.charts", "unskew.cli"}
+    for module in modules:
+        names = importlib.import_module(module).__all__
+        assert not [name for name in names if f"{module}.{name}" not in NAMES]
 
 
 @pytest.mark.parametrize("name", [name for name, value in NAMES.items() if callable(value)])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unskew import clicks as clicks
     from unskew import datasets as datasets
     from unskew import engines as engines
+    from unskew import export as export
     from unskew import online as online
     from unskew import simulate as simulate
     from unskew.choose.advice import advise as advise

@@ -49,6 +49,29 @@ def elasticsearch(body, X):
     return total.astype(np.float32).astype(np.float64)
 
 
+def feature_scores(upload, names, X):
+    """The features of a set for documents whose fields are the model's features.
+
+    A query that does not match leaves its feature missing; a ``bool`` query with a filter matches what
+    the filter matches, and its score is that of the ``should`` clauses that match, or 0.
+    """
+    features = upload["featureset"]["features"]
+
+    def score(template):
+        if "bool" in template:
+            assert set(template["bool"]) == {"filter", "should"}
+            assert template["bool"]["filter"] == [{"match_all": {}}]
+            (clause,) = template["bool"]["should"]
+            return np.nan_to_num(score(clause), nan=0.0)
+        function = template["function_score"]
+        assert function["boost_mode"] == "replace"
+        field = function["field_value_factor"]["field"]
+        assert function["query"] == {"exists": {"field": field}}
+        return X[:, names.index(field)]
+
+    return [f["name"] for f in features], np.column_stack([score(f["template"]) for f in features])
+
+
 def ltr_plugin(upload, names, X, missing):
     """Floats: left if threshold > x; a missing value follows ``missing``, goes right, or is 0.
 

@@ -6,11 +6,23 @@ import json
 
 import numpy as np
 import pytest
-from exported_models import NAMES, assert_same, borderline_doubles, borderline_rows, trained
+from exported_models import (
+    NAMES,
+    QUICK,
+    assert_same,
+    borderline_doubles,
+    borderline_rows,
+    trained,
+    training_rows,
+)
 
-from engines import elasticsearch, ltr_plugin, solr, vespa
+from engines import elasticsearch, feature_scores, ltr_plugin, solr, vespa
+from unskew import Features, read_log
 from unskew.errors import UsageError
-from unskew.export.exporting import export_model
+from unskew.export.exporting import check_export, export_model
+from unskew.export.samples import sample_rows
+from unskew.export.trees import forest_of
+from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 
 ONE_LEAF = {"n_estimators": 1, "min_sum_hessian_in_leaf": 1e9, "min_data_in_leaf": 10_000}
 
@@ -51,9 +63,9 @@ def test_plugins(tmp_path, booster, to, version, plain, raw):
     """Both forms give the scores of predict, whatever a version does with missing values."""
     files = exported(tmp_path, trained(booster), to, version)
     rows = borderline_rows(booster)
-    names = [f["name"] for f in files["featureset.json"]["featureset"]["features"]]
+    names, values = feature_scores(files["featureset.json"], NAMES, rows)
     for file, missing in (("model.json", plain), ("model-raw.json", raw)):
-        assert_same(ltr_plugin(files[file], names, rows, missing), expected(booster, rows))
+        assert_same(ltr_plugin(files[file], names, values, missing), expected(booster, rows))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +184,40 @@ def test_trees_too_large_to_rewrite(tmp_path, monkeypatch):
     """Where rewritten trees would be too large, the raw file is left out, or the model refused."""
     monkeypatch.setattr("unskew.export.missing.MOST_GROWTH", 1)
     assert "model-raw.json" not in exported(tmp_path, trained("lightgbm"), "elasticsearch-ltr")
-    with pytest.raises(
-        UsageError, match=r"version 3\.3 sends a missing value to the right.* newest"
-    ):
+    message = r"version 3\.3 sends a missing value to the right.* lie below 0: .*newest one.* fill"
+    with pytest.raises(UsageError, match=message):
         exported(tmp_path / "os", trained("lightgbm"), "opensearch", "3.5")
+
+
+@pytest.mark.parametrize("names", [NAMES, tuple(f"gaps{'_or_0' * k}" for k in range(len(NAMES)))])
+def test_features_that_are_read_twice(tmp_path, booster, names, monkeypatch):
+    """Trees too large to rewrite read a second feature, 0 where the first is missing; a note says so."""
+    rows, grade, query = training_rows()
+    ranker = UnbiasedLambdaMART(**QUICK, booster=booster)
+    ranker.fit_labels(Features(np.abs(rows), names), grade, query=query)
+    monkeypatch.setattr("unskew.export.missing.MOST_GROWTH", 1.2)
+    with pytest.warns(UserWarning, match=r"has \d features more .*_or_0.* edit it in both"):
+        files = exported(tmp_path, ranker, "opensearch", "3.3")
+    rows = sample_rows(forest_of(ranker), 10_000, np.random.default_rng(1))
+    found, values = feature_scores(files["featureset.json"], names, rows)
+    assert tuple(found[: len(names)]) == names
+    assert len(set(found)) == len(found) > len(names)
+    for file in ("model.json", "model-raw.json"):
+        assert_same(ltr_plugin(files[file], found, values, "right"), ranker._predict(rows))
+    assert check_export(tmp_path / "out").agrees
+
+
+def test_the_expedia_model_fits_every_engine(tmp_path, real_data):
+    """A real log has many missing values: each engine takes the model, with its scores."""
+    columns = {"session": "srch_id", "query": "srch_id", "doc": "prop_id", "click": "click_bool"}
+    outcome = ["booking_bool", "gross_bookings_usd", "random_bool", "date_time", "source"]
+    data = read_log(
+        real_data / "expedia" / "searches.csv.gz", **columns, ignore=outcome, progress=False
+    )
+    settings = {**QUICK, "n_estimators": 20, "num_leaves": 31}
+    ranker = UnbiasedLambdaMART(**settings, debias=None).fit(data)
+    for to in ("elasticsearch", "elasticsearch-ltr", "opensearch", "solr", "vespa", "xgboost"):
+        assert check_export(export_model(ranker, to, tmp_path / to)).agrees
+    with pytest.warns(UserWarning, match=r"features more than the model \(\w+_or_0"):
+        folder = export_model(ranker, "opensearch", tmp_path / "right", version="3.3")
+    assert check_export(folder).agrees

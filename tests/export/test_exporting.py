@@ -6,10 +6,12 @@ import json
 
 import numpy as np
 import pytest
-from exported_models import NAMES, trained
+from exported_models import NAMES, borderline_rows, trained
 
 from unskew.errors import StoreError, UsageError
 from unskew.export.exporting import check_export, export_model
+from unskew.export.rounding import at_most
+from unskew.export.trees import forest_of
 from unskew.registry import EXPORTS
 from unskew.store import manifest_text
 
@@ -35,6 +37,19 @@ def test_samples_reach_the_corners(tmp_path):
     assert np.isnan(rows).any(axis=0).all()
     assert np.nanmax(np.abs(rows)) > 1e38
     np.testing.assert_array_equal(rows.astype(np.float32).astype(np.float64), rows)
+
+
+def test_the_rows_of_the_tests_reach_the_corners(booster):
+    """The 10,000 rows that every format is held to are missing, extreme and exactly on thresholds."""
+    rows = borderline_rows(booster)
+    assert rows.shape == (10_000, len(NAMES))
+    assert (np.isnan(rows).sum(axis=0) > 500).all()
+    assert (np.nanmax(rows, axis=0) > 1e38).all()
+    assert (np.nanmin(rows, axis=0) < -1e38).all()
+    for feature, thresholds in forest_of(trained(booster)).thresholds().items():
+        reachable = thresholds[np.abs(thresholds) < 1e38]
+        on = np.isin([np.float32(at_most(t)) for t in reachable], rows[:, feature])
+        assert on.mean() > 0.99
 
 
 def test_a_wrong_export_is_noticed(tmp_path):

@@ -73,6 +73,23 @@ def test_every_kind_of_candidates(scorer, kind):
     np.testing.assert_array_equal(scorer.score(KINDS[kind](rows)), expected)  # and once more
 
 
+def test_tables_of_one_schema_and_of_another(scorer):
+    """A schema that was seen is not taken for another: order, types, absent columns, no rows."""
+    rows = np.ascontiguousarray(borderline_rows("lightgbm", 8))
+    expected = trained("lightgbm")._predict(rows)
+    table = pa.table(frame(rows))
+    for _ in range(2):
+        np.testing.assert_array_equal(scorer.score(table), expected)
+        np.testing.assert_array_equal(scorer.score(table.select(NAMES[::-1])), expected)
+        np.testing.assert_array_equal(scorer.score(table.to_batches()[0]), expected)
+        assert scorer.score(table.slice(0, 0)).shape == (0,)
+        with pytest.raises(DataError, match="the table lacks the feature"):
+            scorer.score(table.drop_columns(NAMES[0]))
+        texts = table.set_column(0, NAMES[0], pa.array(["x"] * len(rows)))
+        with pytest.raises(DataError, match=f"feature '{NAMES[0]}' must hold numbers"):
+            scorer.score(texts)
+
+
 def test_scores_are_those_of_predict(booster):
     """Both boosters' scores come out bit for bit, also for many rows and for one."""
     found, ranker = Scorer(trained(booster)), trained(booster)

@@ -141,6 +141,200 @@ def test_notes(tmp_path):
     assert "1 queries without a hit: left out" in text
 
 
+# What the OpenSearch plugin indexes, and what its sample data and its generator hold, field by field.
+PLUGIN_QUERIES = [
+    {
+        "query_response_id": f"39a29e90-324e-43f5-b449-7f79aee3fde{k}",
+        "user_query": "toner",
+        "query_id": f"49140554-b9ae-4f12-825e-81bc73f140a{k}",
+        "query_response_hit_ids": hits,
+        "query": '{"query":{"match":{"name":{"query":"toner"}}},"ext":{"user_query":"toner"}}',
+        "query_attributes": {},
+        "client_id": "",
+        "application": "chorus",
+        "timestamp": 1728305970620 + k,
+    }
+    for k, hits in enumerate([["0884420588030", "2101957", "3920564"], ["3920564", "2101957"], []])
+]
+
+
+def browser_event(k, action, doc, **attributes):
+    """An event as the collector of the browser writes it; most of its fields are null."""
+    own = {
+        "object_id_field": "product", "object_id": doc, "description": 'HP 43.2 cm (17")',
+        "object_detail": None, "key_value": "0065030815772",
+    }  # fmt: skip
+    rest = {"position": None, "browser": None, "session_id": None, "page_id": None}
+    return {
+        "action_name": action,
+        "client_id": "USER-eeed-43de-959d-90e6040e84f9",
+        "query_id": None if k is None else PLUGIN_QUERIES[k]["query_id"],
+        "page_id": "/",
+        "message_type": "INFO",
+        "message": "toner",
+        "timestamp": 1726759565517,
+        "event_attributes": {"object": own, **rest, "dwell_time": None, **attributes},
+    }
+
+
+PLUGIN_EVENTS = [
+    browser_event(None, "product_hover", "2101957"),
+    browser_event(0, "click", "2101957"),
+    browser_event(1, "add_to_cart", "3920564"),
+    browser_event(0, "page_exit", None, object={"idleTimeoutMs": 5000, "currentPageName": "/docs"}),
+]
+PLUGIN_GRADES = {"click": 1, "add_to_cart": 2, "*": None}
+PLUGIN_SESSIONS = [
+    (("0884420588030", "2101957", "3920564"), (2,), (1,)),
+    (("3920564", "2101957"), (1,), (2,)),
+]
+
+
+def hits_of(name, rows):
+    """The documents of an index, as a search gives them and a dump writes them."""
+    return [
+        {"_index": name, "_id": f"H5IQZ5IBK4HD31_NPnX{k}", "_score": 1.0, "_source": row}
+        for k, row in enumerate(rows)
+    ]
+
+
+def write_lines(file, rows):
+    """One object a line."""
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return file
+
+
+def dumped_lines(folder):
+    """A dump: each document on a line, below what the index says about it."""
+    return tuple(
+        write_lines(folder / f"{name}.ndjson", hits_of(name, rows))
+        for name, rows in (("ubi_queries", PLUGIN_QUERIES), ("ubi_events", PLUGIN_EVENTS))
+    )
+
+
+def one_dump(folder):
+    """A dump of both indices into one file, which is given twice."""
+    rows = hits_of("ubi_queries", PLUGIN_QUERIES) + hits_of("ubi_events", PLUGIN_EVENTS)
+    file = write_lines(folder / "ubi.ndjson", rows)
+    return file, file
+
+
+def response(folder):
+    """What GET ubi_queries/_search and GET ubi_events/_search answer."""
+    for name, rows in (("ubi_queries", PLUGIN_QUERIES), ("ubi_events", PLUGIN_EVENTS)):
+        total = {"value": len(rows), "relation": "eq"}
+        found = {"total": total, "max_score": 1.0, "hits": hits_of(name, rows)}
+        shards = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
+        text = json.dumps(
+            {"took": 1, "timed_out": False, "_shards": shards, "hits": found}, indent=2
+        )
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    return folder / "ubi_queries.json", folder / "ubi_events.json"
+
+
+def bulk_request(folder):
+    """The body of a bulk request with both tables, which is given twice."""
+    lines = []
+    for name, rows in (("ubi_queries", PLUGIN_QUERIES), ("ubi_events", PLUGIN_EVENTS)):
+        for k, row in enumerate(rows):
+            lines += [{"index": {"_index": name, "_id": f"{name}-{k}"}}, row]
+    file = write_lines(folder / "ubi_queries_events.ndjson", lines)
+    return file, file
+
+
+def earlier_plugin(folder):
+    """The hits under the name that the plugin of OpenSearch 2 gave them."""
+    queries = [dict(row) for row in PLUGIN_QUERIES]
+    for row in queries:
+        row["query_response_object_ids"] = row.pop("query_response_hit_ids")
+    return (
+        write_lines(folder / "queries.ndjson", queries),
+        write_lines(folder / "events.ndjson", PLUGIN_EVENTS),
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+@pytest.mark.parametrize(
+    "written", [dumped_lines, one_dump, response, bulk_request, earlier_plugin]
+)
+def test_what_the_plugins_write(tmp_path, written):
+    """Dumps, responses and bulk requests of the plugin's indices are read as they are."""
+    queries, events = written(tmp_path)
+    data = unskew.read_log(queries, events=events, grades=PLUGIN_GRADES)
+    assert sorted((s.doc, s.clicked, s.grade) for s in data.sessions()) == PLUGIN_SESSIONS
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_ids_of_a_dump_are_not_rewritten(tmp_path):
+    """Ids that look like UUIDs, dates or numbers come out of a dump as they were written."""
+    ids = ["550E8400-E29B-41D4-A716-446655440000", "650E8400-E29B-41D4-A716-446655440001"]
+    for docs in (ids, ["2024-1-5", "2024-01-05"], ["007", "7"], ["18446744073709551615", "1"]):
+        queries = hits_of("ubi_queries", [{**PLUGIN_QUERIES[0], "query_response_hit_ids": docs}])
+        events = hits_of("ubi_events", [browser_event(0, "click", docs[1])])
+        (session,) = unskew.read_log(
+            write_lines(tmp_path / "q.ndjson", queries),
+            events=write_lines(tmp_path / "e.ndjson", events),
+        ).sessions()
+        assert (session.doc, session.clicked) == (tuple(docs), (2,))
+
+
+def test_what_the_generator_writes(tmp_path):
+    """Flat CSV tables with impressions and ranks from 0, as the plugin's data generator saves them."""
+    (tmp_path / "ubi_queries.csv").write_text(
+        "application,query_id,client_id,user_query,timestamp\n"
+        "esci_ubi_sample,a1,c1,shoes,2024-06-01T00:00:01.000Z\n"
+    )
+    when = "2024-06-01T00:00:01.000Z"
+    (tmp_path / "ubi_events.csv").write_text(
+        "object_id,rank,object_id_field,application,action_name,query_id,session_id,client_id,timestamp\n"
+        f"B07XLFYN6S,0,product_id,esci_ubi_sample,impression,a1,s1,c1,{when}\n"
+        f"B013UFPODY,1,product_id,esci_ubi_sample,impression,a1,s1,c1,{when}\n"
+        f"B013UFPODY,1,product_id,esci_ubi_sample,click,a1,s1,c1,{when}\n"
+    )
+    tables = {"events": tmp_path / "ubi_events.csv", "grades": {"impression": 0, "click": 1}}
+    (session,) = unskew.read_log(
+        tmp_path / "ubi_queries.csv", **tables, first_position=0
+    ).sessions()
+    assert (session.doc, session.clicked) == (("B07XLFYN6S", "B013UFPODY"), (2,))
+    with pytest.raises(DataError, match=r"zero-based.*first_position=0"):
+        unskew.read_log(tmp_path / "ubi_queries.csv", **tables)
+
+
+@pytest.mark.parametrize("place", ["ordinal", "index"])
+def test_where_impressions_stood(tmp_path, place):
+    """The ordinal of the specification, or the index of its first version, is the position."""
+    queries = [{k: v for k, v in PLUGIN_QUERIES[0].items() if k != "query_response_hit_ids"}]
+    shown = ["B", "A"]
+    events = [
+        browser_event(0, "impression", doc, position={place: k + 1}) for k, doc in enumerate(shown)
+    ]
+    (session,) = unskew.read_log(
+        write_lines(tmp_path / "q.ndjson", queries),
+        events=write_lines(tmp_path / "e.ndjson", [*events, browser_event(0, "click", "A")]),
+        grades={"impression": 0, "click": 1},
+    ).sessions()
+    assert (session.doc, session.position, session.clicked) == (("B", "A"), (1, 2), (2,))
+
+
+def test_a_log_of_its_own_is_not_unwrapped(tmp_path):
+    """Columns that are called as those of a dump are, in a log of another kind, stay features."""
+    rows = [
+        {
+            "session": s,
+            "query": "a",
+            "doc": d,
+            "position": d,
+            "click": int(s == d),
+            "took": 3,
+            "hits": d,
+        }
+        for s in (1, 2)
+        for d in (1, 2)
+    ]
+    data = unskew.read_log(write_lines(tmp_path / "log.ndjson", rows), progress=False)
+    assert data.features.names == ("took", "hits")
+
+
 @pytest.mark.filterwarnings("ignore:.*left out")
 def test_frames_and_context():
     """Tables in memory are read alike, and a column of the queries can be the context."""

@@ -18,7 +18,16 @@ def _column(values: npt.NDArray[Any]) -> pa.Array:
 
 
 def features_table(data: LabelledData) -> pa.Table:
-    """One row per document: ``query``, ``doc`` and the features, and no grade among them."""
+    """One row per document: ``query``, ``doc`` and the features, and no grade among them.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> labels = unskew.datasets.make_search_dataset(n_queries=4, n_features=16, seed=0)
+    >>> unskew.datasets.features_table(labels).column_names[:4]
+    ['query', 'doc', 'view_1', 'view_2']
+
+    """
     columns = {"query": _column(data.query), "doc": _column(data.doc)}
     taken = {*columns, "relevance"} & {*data.features.names}
     if taken:

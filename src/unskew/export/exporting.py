@@ -43,6 +43,13 @@ class Parity:
     scale
         The largest score, at least 1.
 
+    Examples
+    --------
+    >>> import unskew
+    >>> found = unskew.export.Parity("solr", "9.2", rows=200, difference=9e-7, scale=2.5)
+    >>> found.agrees
+    True
+
     """
 
     format: str
@@ -69,6 +76,17 @@ def export_model(
 
     ``name`` is what the model is called there, by default the name of the folder. An existing
     folder is replaced only if it holds an export; the names of its files do not change.
+
+    Examples
+    --------
+    >>> import numpy as np, unskew
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> ranker = unskew.UnbiasedLambdaMART(n_estimators=5, random_state=0, verbose=0)
+    >>> ranker = ranker.fit_labels(X, X[:, 0] > 0.5, query=np.arange(300) // 10)
+    >>> folder = unskew.export.export_model(ranker, "solr", "for-solr", version="9.4")
+    >>> sorted(file.name for file in folder.iterdir())
+    ['features.json', 'model.json', 'samples.json', 'unskew.json']
+
     """
     entry = _entry(to)
     model = _exportable(ranker, entry, version, name or Path(path).name)
@@ -88,7 +106,19 @@ def export_model(
 
 
 def check_export(path: str | os.PathLike[str]) -> Parity:
-    """Score the samples of an export with its files, by the reader itself or by its rules."""
+    """Score the samples of an export with its files, by the reader itself or by its rules.
+
+    Examples
+    --------
+    >>> import numpy as np, unskew
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> ranker = unskew.UnbiasedLambdaMART(n_estimators=5, random_state=0, verbose=0)
+    >>> ranker = ranker.fit_labels(X, X[:, 0] > 0.5, query=np.arange(300) // 10)
+    >>> folder = unskew.export.export_model(ranker, "vespa", "for-vespa")
+    >>> unskew.export.check_export(folder).agrees
+    True
+
+    """
     stored = read_folder(path, kind=KIND, version=_VERSION)
     try:
         entry = _entry(str(stored.meta["format"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,41 @@ def missing_goes_right(forest: Forest) -> Forest | None:
     return forest.with_roots(roots)
 
 
+class Filled(NamedTuple):
+    """A forest that reads some features twice: as they are, and with 0 where they are missing.
+
+    ``filled`` are the features that the columns after the model's own repeat, in their order.
+    """
+
+    forest: Forest
+    filled: tuple[int, ...]
+
+
+def missing_filled(forest: Forest) -> Filled | None:
+    """The same scores where a missing value goes right, with a second column for some features.
+
+    The second column has 0 for a missing value. A split that sends missing values left at a threshold
+    from 0 on compares that column: 0 goes left there. Splits below 0 are rewritten as by
+    `missing_goes_right`; None if they make the trees too large.
+    """
+    rewriting = _Rewriting(MOST_GROWTH * sum(1 for _ in forest.splits()), len(forest.names))
+    try:
+        roots = tuple(rewriting.node(root, frozenset(), frozenset()) for root in forest.roots)
+    except _TooLargeError:
+        return None
+    filled = tuple(rewriting.filled)
+    names = forest.names + _filled_names(forest.names, filled)
+    return Filled(forest.with_roots(roots, names=names), filled)
+
+
+def _filled_names(names: tuple[str, ...], filled: tuple[int, ...]) -> tuple[str, ...]:
+    """A name for each second column that no feature has."""
+    ending = "_or_0"
+    while any(f"{names[k]}{ending}" in names for k in filled):
+        ending = f"_{ending}"
+    return tuple(f"{names[k]}{ending}" for k in filled)
+
+
 def missing_split_off(forest: Forest, largest: float = LARGEST) -> Forest:
     """The same scores where no number exceeds a threshold, for an engine that tests ``x < t``.
 
@@ -72,10 +108,16 @@ class _TooLargeError(Exception):
 
 
 class _Rewriting:
-    """Rewrites trees as long as there are splits left to spend."""
+    """Rewrites trees as long as there are splits left to spend.
 
-    def __init__(self, allowed: int) -> None:
+    With ``fill_from``, features may be read a second time with 0 for a missing value, from that
+    column on; ``filled`` has those that are, with the column of each.
+    """
+
+    def __init__(self, allowed: int, fill_from: int | None = None) -> None:
         self._left = allowed
+        self._fill_from = fill_from
+        self.filled: dict[int, int] = {}
 
     def node(self, node: Node, present: frozenset[int], missing: frozenset[int]) -> Node:
         """A node below splits that tell which features are present and which are missing."""
@@ -95,6 +137,15 @@ class _Rewriting:
                 default_left=False,
                 left=self.node(left, here, missing),
                 right=self.node(right, present, missing),
+            )
+        if self._fill_from is not None and node.threshold >= 0:
+            second = self.filled.setdefault(feature, self._fill_from + len(self.filled))
+            return replace(
+                node,
+                feature=second,
+                default_left=False,
+                left=self.node(left, present, missing),
+                right=self.node(right, here, missing),
             )
         return Node(
             feature=feature,

@@ -64,5 +64,6 @@ def _refuse_half_of_ubi(table: SourceTable) -> None:
     if "query_response_hit_ids" in columns or {"query_id", "action_name"} <= set(columns):
         raise DataError(
             f"{table.name}: this is one of the two tables of User Behavior Insights. Remedy: give the "
-            "table of queries, and the table of events with events= (--events)."
+            "table of queries, and the table of events with events= (--events); a file that holds both "
+            "is given twice."
         )

@@ -1,13 +1,14 @@
 """User Behavior Insights: a table of queries with their hits, and a table of events.
 
 Read as OpenSearch, Elasticsearch and Quepid write them (specification 1.0 to 1.3): nested objects, as
-in JSON or Parquet, columns with dots in their names, or JSON as text; ``_source`` of a search or a
-dump around it all. A session is a ``query_id``: the hits it returned are the page, in their order, and
-the events with the same ``query_id`` are what happened on it.
+in JSON or Parquet, columns with dots in their names, or JSON as text; the documents of a dump or of a
+search's response, and the lines of a bulk request. A session is a ``query_id``: the hits it returned
+are the page, in their order, and the events with the same ``query_id`` are what happened on it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,15 +21,21 @@ from unskew.log.sources.pairs import Joined, JoinRequest, unmatched_note
 from unskew.log.sources.spool import ROW, rows_of, spool
 from unskew.log.sources.table import VIEW, SourceTable, engine_errors, literal, opened, quoted
 
-_TEXT = (
-    "query_id", "client_id", "user_query", "query_response_id", "query_response_hit_ids",
-    "object_id_field", "application", "timestamp", "action_name", "session_id", "event_attributes",
-    "event_attributes.object.object_id", "event_attributes.object.internal_id",
+# The hits of a query: as the specification calls them, and as earlier releases of plugins did.
+_HITS = ("query_response_hit_ids", "query_response_object_ids", "query_response_objects_ids")
+# What was acted on, and where it stood; flat where a generator writes CSV.
+_OBJECT = ("event_attributes.object.object_id", "object_id")
+_INTERNAL = "event_attributes.object.internal_id"
+_ORDINAL = (
+    "event_attributes.position.ordinal", "event_attributes.position.index", "event_attributes.rank",
+    "rank", "position",
 )  # fmt: skip
-_OBJECT = ("event_attributes.object.object_id", "event_attributes.object.internal_id")
-_ORDINAL = "event_attributes.position.ordinal"
-_HITS = "query_response_hit_ids"
-_QUERIES_ALONE = {_HITS, "user_query"}
+_TEXT = (
+    "query_id", "client_id", "user_query", "query_response_id", "object_id_field", "application",
+    "timestamp", "action_name", "session_id", "event_attributes", "_source", "hits", *_HITS, *_OBJECT,
+    _INTERNAL,
+)  # fmt: skip
+_QUERIES_ALONE = {*_HITS, "user_query"}
 
 
 def is_ubi(queries: Sequence[str], events: Sequence[str]) -> bool:
@@ -37,16 +44,57 @@ def is_ubi(queries: Sequence[str], events: Sequence[str]) -> bool:
 
 
 def unwrapped(table: SourceTable) -> SourceTable:
-    """The documents of a dump, which have everything under ``_source``; else the table itself."""
-    kind = table.columns.get("_source", "")
-    if not kind.startswith("STRUCT"):
-        return table
-    view = f"(SELECT _source.* FROM {table.view}) AS {VIEW}"
+    """The documents of a dump, of a search's response or of a bulk request; else the table itself."""
+    kinds = table.columns
+    if "took" in kinds and _holds_objects(kinds.get("hits")):
+        found = f"unnest(json_extract({_as_json(table, 'hits')}, '$.hits[*]._source'))"
+        return _of_documents(table, found)
+    if _holds_objects(kinds.get("_source")):
+        return _of_documents(table, _as_json(table, "_source"))
+    if "_index" in kinds.get("index", ""):  # a line before each document
+        return replace(table, view=_where(table, '"index" IS NULL'))
+    return table
+
+
+def _holds_objects(kind: str | None) -> bool:
+    return kind is not None and kind.startswith(("STRUCT", "JSON", "MAP"))
+
+
+def _documents_as_json(table: SourceTable) -> SourceTable:
+    """The table, with JSON in the place of the text as which whole documents were read."""
+    kinds = {name: "JSON" for name in ("_source", "hits") if table.columns.get(name) == "VARCHAR"}
+    return replace(table, columns={**table.columns, **kinds})
+
+
+def _of_documents(table: SourceTable, documents: str) -> SourceTable:
+    """The table of JSON documents, each of their fields a column of text."""
+    view = f"(SELECT {documents} AS document FROM {table.view})"
     inner = replace(table, view=view)
-    (batch,) = [b.slice(0, 0) for b in inner.scan("*", "LIMIT 1")] or [None]
-    names = [] if batch is None else batch.schema.names
-    types = inner.one(", ".join(f"typeof({quoted(n)}) AS {quoted(n)}" for n in names), "LIMIT 1")
-    return replace(inner, columns={name: str(kind) for name, kind in types.items()})
+    keys = [
+        str(key)
+        for batch in inner.scan("DISTINCT unnest(json_keys(document)) AS key", "ORDER BY key")
+        for key in batch.column("key").to_pylist()
+    ]
+    fields = ", ".join(f"document ->> {literal(_path(key))} AS {quoted(key)}" for key in keys)
+    columns = dict.fromkeys(keys, "VARCHAR")
+    return replace(
+        table, view=f"(SELECT {fields or 'NULL'} FROM {view}) AS {VIEW}", columns=columns
+    )
+
+
+def _path(key: str) -> str:
+    escaped = key.replace(chr(92), chr(92) * 2).replace('"', chr(92) + '"')
+    return f'$."{escaped}"'
+
+
+def _as_json(table: SourceTable, column: str) -> str:
+    value = quoted(column)
+    is_text = table.columns[column] in {"VARCHAR", "JSON"}
+    return f"CAST({value} AS JSON)" if is_text else f"to_json({value})"
+
+
+def _where(table: SourceTable, condition: str) -> str:
+    return f"(SELECT * FROM {table.view} WHERE {condition}) AS {VIEW}"
 
 
 def join_ubi(request: JoinRequest, connection: duckdb.DuckDBPyConnection) -> Joined:
@@ -57,14 +105,27 @@ def join_ubi(request: JoinRequest, connection: duckdb.DuckDBPyConnection) -> Joi
     """
     grades = EventGrades.of(request.grades)
     queries = unwrapped(
-        open_table(
-            request.source, connection, what="the queries", table=request.table, text_columns=_TEXT
+        _documents_as_json(
+            open_table(
+                request.source,
+                connection,
+                what="the queries",
+                table=request.table,
+                text_columns=_TEXT,
+            )
         )
     )
+    both = _is_one_file(request)
+    if both and "action_name" in queries.columns:
+        queries = replace(queries, view=_where(queries, "action_name IS NULL"))
     _copy_queries(queries, request, connection)
     events = unwrapped(
-        open_table(request.events, connection, what="the events", text_columns=_TEXT)
+        _documents_as_json(
+            open_table(request.events, connection, what="the events", text_columns=_TEXT)
+        )
     )
+    if both and "action_name" in events.columns:
+        events = replace(events, view=_where(events, "action_name IS NOT NULL"))
     notes = _copy_events(events, request, grades, connection)
     name = f"{queries.name} with {events.name}"
     if grades.impressions:
@@ -72,6 +133,13 @@ def join_ubi(request: JoinRequest, connection: duckdb.DuckDBPyConnection) -> Joi
     else:
         notes += _shown_by_hits(queries, connection, request)
     return _joined(name, queries, request, notes, connection)
+
+
+def _is_one_file(request: JoinRequest) -> bool:
+    """Whether both tables are in one file, which was given twice."""
+    given = (request.source, request.events)
+    paths = [os.fspath(one) for one in given if isinstance(one, str | os.PathLike)]
+    return len(paths) == 2 and os.path.realpath(paths[0]) == os.path.realpath(paths[1])
 
 
 def _copy_queries(
@@ -111,15 +179,17 @@ def _field(table: SourceTable, path: str) -> str | None:
     head, _, rest = path.partition(".")
     if not rest or head not in table.columns:
         return None
-    kind = table.columns[head]
-    value = quoted(head)
-    outer = f"CAST({value} AS JSON)" if kind in {"VARCHAR", "JSON"} else f"to_json({value})"
-    return f"json_extract_string({outer}, {literal('$.' + rest)})"
+    return f"json_extract_string({_as_json(table, head)}, {literal('$.' + rest)})"
+
+
+def _hits(queries: SourceTable) -> str:
+    """The column of the hits; the specification's name if there is none."""
+    return next((name for name in _HITS if name in queries.columns), _HITS[0])
 
 
 def _list_sql(queries: SourceTable) -> str:
     """The hits as a list of texts: a list, JSON, a Python list as text, or texts with commas."""
-    kind, name = queries.columns.get(_HITS), quoted(_HITS)
+    kind, name = queries.columns.get(_hits(queries)), quoted(_hits(queries))
     if kind is None:
         return "NULL"
     if kind.endswith("[]"):
@@ -141,17 +211,18 @@ def _copy_events(
     """Copy the events that count; returns notes on those that belong to no query."""
     for column in ("query_id", "action_name"):
         _require(events, column, "events")
-    ids = [found for path in _OBJECT if (found := _field(events, path)) is not None]
-    if not ids:
+    doc = next((found for path in _OBJECT if (found := _field(events, path))), None)
+    other = _field(events, _INTERNAL)
+    if doc is None and other is None:
         _require(events, _OBJECT[0], "events")
-    ordinal = _field(events, _ORDINAL)
+    ordinal = _ordinal(events)
     if grades.impressions and ordinal is None:
-        _require(events, _ORDINAL, "events")
+        _require(events, _ORDINAL[0], "events")
     select = [
         "CAST(query_id AS VARCHAR) AS query_id",
         "CAST(action_name AS VARCHAR) AS type",
-        f"nullif(CAST({ids[0]} AS VARCHAR), '') AS doc",
-        f"nullif(CAST({ids[-1]} AS VARCHAR), '') AS other",
+        f"nullif(CAST({doc or other} AS VARCHAR), '') AS doc",
+        f"nullif(CAST({other or doc} AS VARCHAR), '') AS other",
         f"{'NULL' if ordinal is None else f'TRY_CAST({ordinal} AS DOUBLE)'} AS ordinal",
     ]
     spool(events, request.events, connection, "unskew_events", ", ".join(select))
@@ -168,6 +239,15 @@ def _copy_events(
         )
     grades.check([(str(name), int(str(n))) for name, n in counts], events.name)
     return _lost_events(connection, events.name, grades)
+
+
+def _ordinal(events: SourceTable) -> str | None:
+    """The SQL of where an object stood: of the names that are used for it, the first with a value."""
+    for path in _ORDINAL:
+        found = _field(events, path)
+        if found is not None and events.one("1 AS one", f"WHERE {found} IS NOT NULL LIMIT 1"):
+            return found
+    return None
 
 
 def _lost_events(
@@ -193,9 +273,9 @@ def _shown_by_hits(
     queries: SourceTable, connection: duckdb.DuckDBPyConnection, request: JoinRequest
 ) -> tuple[str, ...]:
     """The hits of each query; those of a query_id that comes again, for its next page, follow on."""
-    if _HITS not in queries.columns:
+    if _hits(queries) not in queries.columns:
         raise DataError(
-            f"{queries.name}: the queries have no {_HITS!r}, so that nobody knows what was shown. "
+            f"{queries.name}: the queries have no {_HITS[0]!r}, so that nobody knows what was shown. "
             "Remedy: let the engine write the hits, or give the type of your impression events grade 0 "
             "(grades={'impression': 0, 'click': 1}, --grade impression=0 --grade click=1)."
         )
