@@ -36,17 +36,17 @@ from unskew.engines import Local
 COLUMNS = ("session", "query", "doc", "position", "click")
 RESULTS, FEATURES, DOCS, CHUNK = 10, 64, 31, 500_000
 EXAMINATION = np.array([0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06])
-# So many sessions pass before the lists of all queries have drifted by one place.
-DRIFT = 2_000_000
+# So many times while the log goes on, the lists of all queries move on by one place.
+DRIFTS = 4
 
 
 def n_queries(n_sessions: int) -> int:
-    """Fifty sessions a query on average, most of them of the few that everybody asks."""
-    return max(1000, n_sessions // 50)
+    """The different queries grow more slowly than the sessions, as words do by Heaps' law."""
+    return int(20_000 * (n_sessions / 1e6) ** 0.7)
 
 
 def write_log(folder: Path, n_sessions: int) -> dict[str, float]:
-    """Write the log and the features, in row groups, so that it takes little memory."""
+    """Write the log, in row groups, so that it takes little memory."""
     rng = np.random.default_rng(1)
     queries = n_queries(n_sessions)
     started, writer = time.perf_counter(), None
@@ -54,7 +54,7 @@ def write_log(folder: Path, n_sessions: int) -> dict[str, float]:
         n = min(CHUNK, n_sessions - first)
         query = (queries ** rng.random(n)).astype(np.int64) - 1
         step = 1 + (query + np.minimum(rng.geometric(0.5, n) - 1, 3)) % (DOCS - 1)
-        drift = (first + np.arange(n)) // DRIFT + query % 5
+        drift = (first + np.arange(n)) * DRIFTS // n_sessions + query % 5
         # A prime number of documents a query: any step visits them without repetition.
         place = (np.arange(RESULTS) * step[:, None] + drift[:, None]) % DOCS
         doc = query[:, None] * DOCS + place
@@ -71,12 +71,14 @@ def write_log(folder: Path, n_sessions: int) -> dict[str, float]:
         writer.write_table(table)
     assert writer is not None
     writer.close()
-    _write_features(folder / "features.parquet", queries, rng)
     return {"seconds": time.perf_counter() - started}
 
 
-def _write_features(file: Path, queries: int, rng: np.random.Generator) -> None:
-    writer = None
+def write_features(folder: Path, n_sessions: int) -> dict[str, float]:
+    """Write the features of every document that a query has, 64 of them."""
+    rng = np.random.default_rng(2)
+    queries, file = n_queries(n_sessions), folder / "features.parquet"
+    started, writer = time.perf_counter(), None
     for first in range(0, queries, 10_000):
         doc = np.arange(first * DOCS, min(first + 10_000, queries) * DOCS)
         values = rng.normal(size=(FEATURES, len(doc))).astype(np.float32)
@@ -87,6 +89,7 @@ def _write_features(file: Path, queries: int, rng: np.random.Generator) -> None:
         writer.write_table(table)
     assert writer is not None
     writer.close()
+    return {"seconds": time.perf_counter() - started}
 
 
 def scan(folder: Path) -> dict[str, Any]:

@@ -170,9 +170,10 @@ class _SessionStream:
 
     def _session_starts(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """Where sessions begin in this batch, proving on the way that none comes back."""
-        session = batch.column("session")
-        # A null is reported later; until then it is a session like any other.
-        keys = session.fill_null(0 if pa.types.is_integer(session.type) else "")
+        keys = batch.column("session")
+        if keys.null_count:
+            # A null is reported later; until then it is a session like any other.
+            keys = keys.fill_null(0 if pa.types.is_integer(keys.type) else "")
         starts = np.flatnonzero(_differs(keys[1:], keys[:-1])) + 1
         if self.last is None or _differs(keys[:1], self.last)[0]:
             starts = np.concatenate(([0], starts))
@@ -204,4 +205,6 @@ class _SessionStream:
 
 
 def _differs(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
+    if pa.types.is_integer(a.type) and a.type == b.type:
+        return np.asarray(np.asarray(a) != np.asarray(b))
     return np.asarray(pc.not_equal(a, b))
