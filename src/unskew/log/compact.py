@@ -174,8 +174,9 @@ class Compactor:
         lanes: int | None = None,
     ) -> None:
         self.n_sessions = 0
+        self._n_before = 0
         self._found = Problems.none()
-        self._feature_names = tuple(feature_names)
+        self._feature_names, self._dtype = tuple(feature_names), feature_dtype
         self._check_docs = check_docs
         self._mask = hash_mask
         self._rows = _Versions(len(feature_names), feature_dtype)
@@ -213,7 +214,19 @@ class Compactor:
     @property
     def n_left_out(self) -> int:
         """How many sessions are left out because something is wrong with them."""
-        return self.n_sessions - sum(int(lane.sizes[3]) for lane in self._lanes)
+        return self.n_sessions - self._n_before - self.n_valid
+
+    @property
+    def n_valid(self) -> int:
+        """How many valid sessions the result has."""
+        return sum(int(lane.sizes[3]) for lane in self._lanes)
+
+    def restart(self) -> None:
+        """Forget all sessions, but not how many there were and what was wrong with them."""
+        self._found = self.problems
+        self._n_before += self.n_valid
+        self._lanes = [_Lane() for _ in self._lanes]
+        self._rows = _Versions(len(self._feature_names), self._dtype)
 
     @property
     def n_bytes(self) -> int:
@@ -235,7 +248,8 @@ class Compactor:
             batch.starts, self._each_row(len(batch.query) + 1), batch.query, batch.doc, token,
             batch.position, batch.grade, batch.row, context, weight.view(np.int64),
         )  # fmt: skip
-        return CodedSessions(*(read_only(column) for column in columns), _refused(batch))
+        # The kernels add to what is refused; everything else is only read.
+        return CodedSessions._make([*map(read_only, columns), _refused(batch)])
 
     def _each_row(self, n: int) -> IntArray:
         """0, 1, 2, …, of which batches of the same size share one array."""
