@@ -37,6 +37,9 @@ def run(
 
     The folder holds Parquet files. Every command that takes a log takes the folder as well.
     """
+    from unskew.log.into_parts import check_place
+
+    check_place(out)
     if engine is not None or master is not None:
         _on_spark(log, out, parts or 16, engine, master, reading)
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unskew.errors import UsageError
-from unskew.log.into_parts import compact_into_parts
+from unskew.log.into_parts import check_place, compact_into_parts
 from unskew.log.parts import Parts
 from unskew.log.read import LogOptions
 from unskew.log.schema import Columns
@@ -69,6 +69,7 @@ def compact(
     )  # fmt: skip
     if parts < 1:
         raise UsageError(f"parts must be a whole number, 1 or higher, got {parts}")
+    check_place(out)
     folder = Path(os.path.abspath(out))  # noqa: PTH100
     if is_spark_frame(source):
         if (

@@ -8,6 +8,7 @@ a time as the limit allows, each time in one pass over that table.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,7 @@ def compact_into_parts(
     """
     if n_parts < 1:
         raise UsageError(f"parts must be a whole number, 1 or higher, got {n_parts}")
+    check_place(path)
     out = Path(os.path.realpath(path))
     out.parent.mkdir(parents=True, exist_ok=True)
     with temporary_folder(out.parent) as folder:
@@ -63,6 +65,15 @@ def compact_into_parts(
             spill.take(rest)
         with parts_writer(out) as writer:
             return _Finish(rows, options, spill, writer).run()
+
+
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a URI, of which a folder called ``s3:`` would be made here."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
+        raise UsageError(
+            f"{path}: parts are written to a folder of this machine or of a mounted file system, not "
+            "to a URI; write them here and copy the folder"
+        )
 
 
 def first_problem(problems: Sequence[Problem]) -> DataError:
