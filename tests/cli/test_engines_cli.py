@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +86,70 @@ def test_training_with_workers(
         assert message in " ".join(capsys.readouterr().err.split())
     assert run("compact", clicks, "-o", tmp_path / "x", "--engine", "dask") == 2
     assert "--engine must be spark" in capsys.readouterr().err
+
+
+TRAIN = ("--n-estimators", 2, "--min-sum-hessian-in-leaf", 0.01, "-q")
+
+
+def _model(folder: Path) -> tuple[bytes, list[float]]:
+    """The trees and the bias of a saved model."""
+    ranker: Any = unskew.load(folder)
+    return bytes(ranker.trees_.raw.save_raw("json")), ranker.t_plus_.tolist()
+
+
+# Closing a cluster leaves sockets to the garbage collector.
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
+def test_training_on_dask_and_two_processes(
+    clicks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A Dask scheduler by its address and --workers 2 give one model, which remembers its log."""
+    pytest.importorskip("xgboost")
+    distributed = pytest.importorskip("distributed")
+    run("compact", clicks, "-o", tmp_path / "parts", "--parts", 3, "-q")
+    train = ("train", tmp_path / "parts", "-o")
+    assert run(*train, tmp_path / "processes", "--workers", 2, *TRAIN) == 0
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        where = ("--engine", "dask", "--address", cluster.scheduler_address)
+        assert run(*train, tmp_path / "dask", *where, *TRAIN) == 0
+    assert "with the engine dask" in capsys.readouterr().out
+    assert _model(tmp_path / "dask") == _model(tmp_path / "processes")
+    assert run("inspect", clicks, "--against", tmp_path / "dask", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["compared"] is True
+    assert run(*train, tmp_path / "none", "--engine", "dask", "--address", "tcp://127.0.0.1:9",
+               "--timeout", 1, *TRAIN) == 1  # fmt: skip
+    message = " ".join(capsys.readouterr().err.split())
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in message
+    assert not (tmp_path / "none").exists()
+
+
+def test_compacting_and_training_on_spark(clicks: Path, tmp_path: Path) -> None:
+    """Unskew compact and train with --engine spark, as programs of their own, from table to model."""
+    pytest.importorskip("xgboost")
+    pytest.importorskip("pyspark", reason="the extra spark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17 or newer on the PATH")
+    spark = ("--engine", "spark", "--master", "local[2]")
+    paths = os.pathsep.join(path for path in sys.path if path)
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1",
+                   "PYTHONPATH": paths}  # fmt: skip
+
+    def program(*arguments: Any) -> str:
+        command = [sys.executable, "-m", "unskew", *map(str, arguments)]
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    parts = tmp_path / "parts"
+    program("compact", clicks, "-o", parts, "--parts", 2, *spark)
+    assert unskew.load(parts).equals(unskew.read_log(clicks))
+    told = program("train", parts, "-o", tmp_path / "spark", "--workers", 2, *spark, *TRAIN)
+    assert "with the engine spark" in told
+    assert run("train", parts, "-o", tmp_path / "here", "--workers", 1, *TRAIN) == 0
+    assert _model(tmp_path / "spark") == _model(tmp_path / "here")

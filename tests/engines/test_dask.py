@@ -22,18 +22,20 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def test_a_cluster_gives_the_model_of_one_worker(parts: Path) -> None:
-    """Two Dask workers give the trees and biases of one, bit for bit; a killed one is an error."""
+    """Two and four workers give the trees and biases of one, bit for bit; a killed one is an error."""
     from distributed import Client, LocalCluster
 
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=4, threads_per_worker=1, dashboard_address=None, silence_logs=50
         ) as cluster,
         Client(cluster) as client,
     ):
         ranker = unskew.UnbiasedLambdaMART(**SETTINGS)
-        ranker.fit(parts, engine=Dask(client=client, timeout=100))
-        assert digest(ranker) == digest(trained(unskew.UnbiasedLambdaMART(**SETTINGS), parts))
+        alone = digest(trained(unskew.UnbiasedLambdaMART(**SETTINGS), parts))
+        for n in (2, 4):
+            ranker.fit(parts, engine=Dask(client=client, n_workers=n, timeout=100))
+            assert digest(ranker) == alone
         pids = list(client.run(os.getpid).values())
 
         def kill(now: Any) -> None:

@@ -89,6 +89,24 @@ def test_a_killed_worker(parts: Path, tmp_path: Path) -> None:
     assert digest(ranker) == digest(trained(unskew.UnbiasedLambdaMART(**SETTINGS), parts))
 
 
+def test_a_full_disk_on_a_worker(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker without room for its checkpoint says so with the remedy, and no checkpoint is left."""
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "sitecustomize.py").write_text(
+        "import unskew.engines.checkpoint as checkpoint\n"
+        "def full(folder, **_):\n"
+        "    raise OSError(28, 'No space left on device', str(folder))\n"
+        "checkpoint.write_folder = full\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path / "path")
+    engine = Local(n_workers=1, timeout=60, checkpoints=tmp_path / "c", checkpoint_every=2)
+    with pytest.raises(EngineError, match=r"worker 1 of 1 failed: its disk is full .*Remedy: make"):
+        unskew.UnbiasedLambdaMART(**SETTINGS).fit(parts, engine=engine)
+    assert not (tmp_path / "c").exists()
+
+
 def test_a_worker_that_hangs_is_given_up(parts: Path) -> None:
     """A worker that stops answering is given up after the timeout, not waited for for ever."""
     engine = Local(n_workers=2, timeout=8)

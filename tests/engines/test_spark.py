@@ -35,7 +35,7 @@ if shutil.which("java") is None:
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: Any) -> Iterator[Any]:
-    """One session with two slots for all tests of this module."""
+    """One session with four slots for all tests of this module."""
     from pyspark.sql import SparkSession
 
     before = {name: os.environ.get(name) for name in ("PYSPARK_PYTHON", "PYTHONPATH", "TMPDIR")}
@@ -48,7 +48,7 @@ def spark(tmp_path_factory: Any) -> Iterator[Any]:
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     }  # fmt: skip
-    builder = SparkSession.builder.master("local[2]").appName("unskew tests")
+    builder = SparkSession.builder.master("local[4]").appName("unskew tests")
     for name, value in options.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
@@ -140,10 +140,11 @@ def test_the_yandex_log(spark: Any, tmp_path: Path, real_data: Path) -> None:
     assert parts.whole().equals(unskew.read_log(folder))
 
 
-def test_training_gives_the_model_of_one_worker(spark: Any, parts: Path) -> None:
-    """A barrier stage of two workers gives the trees and biases of one, bit for bit."""
+@pytest.mark.parametrize("n_workers", [2, 4])
+def test_training_gives_the_model_of_one_worker(spark: Any, parts: Path, n_workers: int) -> None:
+    """A barrier stage of two or four workers gives the trees and biases of one, bit for bit."""
     ranker = unskew.UnbiasedLambdaMART(**SETTINGS).fit(
-        parts, engine=Spark(session=spark, n_workers=2, timeout=100)
+        parts, engine=Spark(session=spark, n_workers=n_workers, timeout=100)
     )
     assert digest(ranker) == digest(trained(unskew.UnbiasedLambdaMART(**SETTINGS), parts))
 
@@ -176,8 +177,8 @@ def _workers_below(folder: str) -> list[int]:
 
 def test_more_workers_than_slots_are_refused(spark: Any, parts: Path) -> None:
     """A barrier stage that can never start is refused instead of waited for."""
-    with pytest.raises(UsageError, match="Spark can run 2 tasks at once"):
-        unskew.UnbiasedLambdaMART(**SETTINGS).fit(parts, engine=Spark(session=spark, n_workers=3))
+    with pytest.raises(UsageError, match="Spark can run 4 tasks at once"):
+        unskew.UnbiasedLambdaMART(**SETTINGS).fit(parts, engine=Spark(session=spark, n_workers=5))
 
 
 def test_problems_are_told_as_for_a_file(spark: Any, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from clicked_parts import SETTINGS, digest, trained
 
 import unskew
+from unskew.engines import Local
 from unskew.engines.checkpoint import read_checkpoint, write_checkpoint
 from unskew.engines.edges import edge_matrix, edges, summary
 from unskew.engines.fitting import Fitting
@@ -20,6 +21,8 @@ from unskew.engines.grower import Sampling
 from unskew.engines.job import Progress, check_versions, shares, versions
 from unskew.engines.worker import work
 from unskew.errors import DataError, EngineError, StoreError, UsageError
+from unskew.log import part_summaries
+from unskew.log.log_summary import LogSummary
 from unskew.log.merging import take_queries
 from unskew.log.parts import parts_writer
 
@@ -36,7 +39,9 @@ def test_parts_learn_what_the_whole_learns(parts: Path) -> None:
     assert many.position_bias_.never_clicked_positions == one.position_bias_.never_clicked_positions
 
 
-@pytest.mark.parametrize("click_model", ["pbm", "ubm", "trust", "contextual"])
+@pytest.mark.parametrize(
+    "click_model", ["pbm", "ubm", "trust", "contextual", "dbn", "dcm", "cascade"]
+)
 def test_click_models_learn_what_the_whole_learns(parts: Path, click_model: str) -> None:
     """Examined and shown counts of the parts give the examination of the log in one piece."""
     options: dict[str, Any] = {
@@ -50,6 +55,42 @@ def test_click_models_learn_what_the_whole_learns(parts: Path, click_model: str)
     np.testing.assert_allclose(many.predict(data), one.predict(data), atol=1e-5)
     assert many.offset_ == pytest.approx(one.offset_, rel=1e-6)
     assert many.prior_strength_ > 0
+
+
+@pytest.mark.parametrize("click_model", ["dbn", "dcm", "cascade"])
+def test_chains_go_on_from_an_earlier_model(parts: Path, click_model: str) -> None:
+    """An earlier model hands its walk and satisfaction on, and held-out parts judge the rounds."""
+    options: dict[str, Any] = {**SETTINGS, "n_estimators": 4, "click_model": click_model}
+    every = unskew.Parts.open(parts)
+    earlier = trained(unskew.ClickModelRanker(**options), every[:1], every[1:2])
+    assert len(earlier.validation_history_) == 4
+    assert np.isfinite(earlier.validation_history_).all()
+    more = trained(unskew.ClickModelRanker(**options), every[:1], every[1:2], init=earlier)
+    assert more.trees_.n_rounds == earlier.trees_.n_rounds + 4
+    assert more.offset_ == earlier.offset_
+
+
+@pytest.mark.parametrize("debias", ["relative-ctr", "regression-em", unskew.bias.RelativeCTR()])
+def test_estimators_are_fitted_to_the_whole_log(parts: Path, debias: Any) -> None:
+    """An estimator as debias= gives workers the bias that it gives one machine."""
+    options: dict[str, Any] = {**SETTINGS, "debias": debias, "n_estimators": 2}
+    one = unskew.UnbiasedLambdaMART(**options).fit(unskew.load(parts))
+    many = trained(unskew.UnbiasedLambdaMART(**options), parts)
+    np.testing.assert_allclose(many.t_plus_, one.t_plus_, rtol=1e-12)
+
+
+def test_the_log_is_remembered(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of workers remembers its log as one of one machine does; of features a sample."""
+    options = {**SETTINGS, "n_estimators": 1}
+    ranker = trained(unskew.UnbiasedLambdaMART(**options), parts)
+    whole = LogSummary.of(unskew.load(parts))
+    assert ranker.training_log_ == whole
+    monkeypatch.setattr(part_summaries, "ENOUGH_DOCUMENTS", 1)
+    sampled = part_summaries.summary_of_parts(unskew.Parts.open(parts))
+    assert (sampled.n_sessions, sampled.clicks) == (whole.n_sessions, whole.clicks)
+    assert sampled.documents == whole.documents
+    assert sampled.n_documents == unskew.Parts.open(parts).entries[0].counts["documents"]
+    assert sampled.features != whole.features
 
 
 @pytest.mark.parametrize("kind", [unskew.UnbiasedLambdaMART, unskew.ClickModelRanker])
@@ -234,10 +275,12 @@ def test_what_cannot_be_shared_is_refused(parts: Path, log: unskew.Impressions) 
         unskew.UnbiasedLambdaMART().fit(parts, engine="local")
     with pytest.raises(UsageError, match="PropensityRankSVM trains on one machine only"):
         unskew.PropensityRankSVM().fit(parts, engine="local")
-    with pytest.raises(UsageError, match="estimated from the whole log on one machine"):
-        unskew.UnbiasedLambdaMART(**SETTINGS, debias="relative-ctr").fit(parts, engine="local")
-    with pytest.raises(UsageError, match="click_model='dbn' is learned on one machine only"):
-        unskew.ClickModelRanker(**SETTINGS, click_model="dbn").fit(parts, engine="local")
+    with pytest.raises(UsageError, match=r"checkpoints cannot keep .* click_model='dbn'"):
+        unskew.ClickModelRanker(**SETTINGS, click_model="dbn").fit(
+            parts, engine=Local(checkpoints="c")
+        )
+    with pytest.raises(UsageError, match=r"p must be 0 with click_model='dcm'"):
+        trained(unskew.ClickModelRanker(**SETTINGS, click_model="dcm", p=1.0), parts)
     one = unskew.Parts.open(parts)[:1]
     with pytest.raises(UsageError, match="holds out 20% of the parts, but there is only 1"):
         unskew.UnbiasedLambdaMART(**SETTINGS, early_stopping_rounds=3).fit(one, engine="local")

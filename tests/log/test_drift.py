@@ -130,3 +130,12 @@ def test_ids_are_the_same_as_number_and_text():
     """An id hashes alike whether it was read as a number or as text."""
     assert (hashed(np.array([7, 8])) == hashed(np.array(["7", "8"], dtype=object))).all()
     assert len(set(hashed(np.array(["🦊", "007", "7"], dtype=object)).tolist())) == 3
+
+
+def test_samples_of_parts_are_the_sample_of_all():
+    """Samples of ids in any pieces, sharing some, join to the sample of all ids."""
+    ids = np.arange(30_000)
+    pieces = [IdSample.of(part) for part in (ids[:20_000], ids[15_000:], ids[:10])]
+    assert pieces[0].halvings > pieces[2].halvings
+    assert IdSample.joined(pieces) == IdSample.of(ids)
+    assert IdSample.joined([]).hashes == frozenset()

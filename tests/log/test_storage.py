@@ -62,6 +62,59 @@ def test_s3_is_read_like_a_file(s3: tuple[str, int]) -> None:
     assert unskew.read_log(s3[0].format("clicks/0.parquet")).n_sessions == 6
 
 
+def _from_environment(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
+    """Credentials and address as the libraries look for them."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+
+
+def test_credentials_come_from_the_environment(
+    s3: tuple[str, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A plain URI is opened with what the environment says, and compacted with features beside it."""
+    _from_environment(monkeypatch, s3[1])
+    assert unskew.read_log("s3://logs/clicks").equals(unskew.read_log(_clicks()))
+    bare = _clicks().drop_columns(["x"])
+    features = _clicks().select(["query", "doc"]).to_pandas().drop_duplicates()
+    table = pa.Table.from_pandas(features, preserve_index=False)
+    table = table.append_column("y", pa.array(np.arange(len(table)) / 4))
+    files, _ = pafs.FileSystem.from_uri("s3://logs")
+    pq.write_table(bare, "logs/bare/0.parquet", filesystem=files)
+    pq.write_table(table, "logs/features/0.parquet", filesystem=files)
+    parts = unskew.compact("s3://logs/bare", tmp_path / "p", parts=2, features="s3://logs/features")
+    assert parts.whole().equals(unskew.read_log(bare, features=table))
+
+
+def test_delta_tables_in_object_storage(
+    s3: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Delta table behind an S3 URI is recognised by its log and read."""
+    deltalake = pytest.importorskip("deltalake", reason="Delta tables need the extra delta")
+    _from_environment(monkeypatch, s3[1])
+    deltalake.write_deltalake(
+        "s3://logs/delta", _clicks(), storage_options={"AWS_S3_ALLOW_UNSAFE_RENAME": "true"}
+    )
+    assert unskew.read_log("s3://logs/delta").equals(unskew.read_log(_clicks()))
+
+
+def test_parts_are_not_written_to_a_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No folder called "s3:" is made; the error says where parts can be written."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="s3://logs/parts: parts are written to a folder of this"):
+        unskew.compact(_clicks(), "s3://logs/parts")
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_of_other_stores_are_named() -> None:
+    """HDFS without a Hadoop client is an error that names what to set."""
+    with pytest.raises(DataError, match=r"hdfs://127\.0\.0\.1:9/x: cannot be opened .*HADOOP_HOME"):
+        unskew.read_log("hdfs://127.0.0.1:9/x")
+
+
 def test_what_cannot_be_opened_is_told(
     s3: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,16 +151,30 @@ def test_delta_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_iceberg_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An Iceberg table is read by its URI or as an object; what is missing is named."""
+    """An Iceberg table is read by the URI of its catalogue, or as an object."""
     catalogs = pytest.importorskip(
         "pyiceberg.catalog.memory", reason="Iceberg tables need the extra iceberg"
     )
     pytest.importorskip("sqlalchemy", reason="PyIceberg's catalogue in memory needs SQLAlchemy")
+    from pyiceberg.catalog import load_catalog as catalogs_of_name
+    from pyiceberg.utils import config
+
     catalog = catalogs.InMemoryCatalog("test", warehouse=f"file://{tmp_path}")
     catalog.create_namespace("logs")
     table = catalog.create_table("logs.clicks", schema=_clicks().schema)
     table.append(_clicks())
-    assert unskew.read_log(table).equals(unskew.read_log(_clicks()))
+    expected = unskew.read_log(_clicks())
+    assert unskew.read_log(table).equals(expected)
+    for name, value in {
+        "TYPE": "sql", "URI": f"sqlite:///{tmp_path}/catalog.db", "WAREHOUSE": f"file://{tmp_path}",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__LAKE__{name}", value)
+    # PyIceberg reads its settings once, when it is imported.
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", config.Config())
+    stored = catalogs_of_name("lake")
+    stored.create_namespace("logs")
+    stored.create_table("logs.clicks", schema=_clicks().schema).append(_clicks())
+    assert unskew.read_log("iceberg://lake/logs.clicks").equals(expected)
 
 
 def test_iceberg_uris(monkeypatch: pytest.MonkeyPatch) -> None:

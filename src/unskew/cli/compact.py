@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from unskew.cli.console import show
+from unskew.cli.console import say, show
 from unskew.cli.reading import Log, LogInput, is_saved
 from unskew.cli.writing import check_folder
 from unskew.errors import UsageError
@@ -37,6 +37,9 @@ def run(
 
     The folder holds Parquet files. Every command that takes a log takes the folder as well.
     """
+    from unskew.log.into_parts import check_place
+
+    check_place(out)
     if engine is not None or master is not None:
         _on_spark(log, out, parts or 16, engine, master, reading)
         return
@@ -44,9 +47,23 @@ def run(
         raise UsageError(f"{log} is compact already")
     kind = "impressions" if parts is None else "impressions-parts"
     check_folder("--out", out, [log, reading.features], kind)
-    data = reading.impressions(log)
-    data.save(out, parts=parts)
-    show(f"{data}\nsaved to ", (str(out), "bold"), "" if parts is None else f" in {parts} parts")
+    if parts is None:
+        data = reading.impressions(log)
+        data.save(out)
+        show(f"{data}\nsaved to ", (str(out), "bold"))
+    else:
+        _in_parts(log, out, parts, reading)
+
+
+def _in_parts(log: str, out: Path, parts: int, reading: LogInput) -> None:
+    """Compact on this machine with memory bounded by a part."""
+    from unskew.log.into_parts import compact_into_parts
+    from unskew.log.parts import Parts
+
+    found = compact_into_parts(log, reading.options(), out, parts)
+    for note in found.notes:
+        say(f"{found.source}: {note}")
+    show(f"{Parts.open(out)}\nsaved to ", (str(out), "bold"), f" in {parts} parts")
 
 
 def _on_spark(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from unskew.errors import DataError, UsageError
-from unskew.log.parts import Parts, save_parts
-from unskew.log.read import LogOptions, read_with_problems
+from unskew.errors import UsageError
+from unskew.log.into_parts import check_place, compact_into_parts
+from unskew.log.parts import Parts
+from unskew.log.read import LogOptions
 from unskew.log.schema import Columns
 
 
@@ -36,13 +38,17 @@ def compact(
     categorical: Sequence[str] = (),
     ignore: Sequence[str] = (),
     first_position: int = 1,
+    memory_limit: str | None = None,
     progress: bool = False,
 ) -> Parts:
     """Compact a click log into a folder of parts, on Spark if it is a Spark DataFrame.
 
     ``source`` and ``features`` are Spark DataFrames, or anything that `unskew.read_log` reads; the
     columns mean what they mean there. A log on Spark is compacted by the executors, which write the
-    parts: ``out`` must be a folder that they and this program see under the same path.
+    parts: ``out`` must be a folder that they and this program see under the same path. A log on this
+    machine is compacted within bounded memory: what exceeds half a gibibyte of distinct pages and
+    patterns (a quarter of ``memory_limit``, where that is less) is written beside ``out`` and added up
+    part by part. ``memory_limit`` is DuckDB's as well.
 
     Examples
     --------
@@ -59,10 +65,11 @@ def compact(
     options = LogOptions(
         columns=Columns(session, query, doc, position, click, weight, context, time),
         features=features, categorical=categorical, ignore=ignore, first_position=first_position,
-        progress=progress,
+        progress=progress, memory_limit=memory_limit,
     )  # fmt: skip
     if parts < 1:
         raise UsageError(f"parts must be a whole number, 1 or higher, got {parts}")
+    check_place(out)
     folder = Path(os.path.abspath(out))  # noqa: PTH100
     if is_spark_frame(source):
         if (
@@ -77,8 +84,6 @@ def compact(
         from unskew.engines.spark_compaction import compact_spark
 
         return compact_spark(source, folder, parts, options)
-    found = read_with_problems(source, options)
-    if found.problems or found.impressions is None:
-        raise DataError(found.problems[0].message)
-    save_parts(found.impressions, folder, parts, progress=progress)
+    for note in compact_into_parts(source, options, folder, parts).notes:
+        warnings.warn(note, stacklevel=2)
     return Parts.open(folder)

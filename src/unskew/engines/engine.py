@@ -73,6 +73,8 @@ class Engine(ABC):
             checkpoint_every=self.checkpoint_every,
             external_memory=None if self.external_memory is None else Path(self.external_memory),
         )
+        if job.checkpoints is not None and job.click is not None:
+            _check_checkpoints(job.click.click_model)
         outcome = self.run(job, callbacks=callbacks, progress=ranker.verbose > 0)
         for remark in outcome.remarks:
             warnings.warn(remark, stacklevel=3)
@@ -179,6 +181,15 @@ class Engine(ABC):
             # A tracker whose workers are gone complains about that when it ends.
             with suppress(xgboost.core.XGBoostError):
                 tracker.free()
+
+
+def _check_checkpoints(click_model: str) -> None:
+    """Refuse checkpoints of a model that also learns something of every single document."""
+    if click_model == "dbn":
+        raise UsageError(
+            "checkpoints cannot keep the satisfaction that click_model='dbn' learns of every document: "
+            "leave checkpoints out, or take another click model"
+        )
 
 
 def own_address(towards: str) -> str:

@@ -16,8 +16,9 @@ from unskew.bias.cells import PositionCounts
 from unskew.bias.estimator import mark_never_clicked
 from unskew.clicks.fitting.strength import estimate_strength, informed_trials
 from unskew.engines.job import Job, Outcome
-from unskew.engines.likelihood import check_shared
 from unskew.errors import DataError, UsageError
+from unskew.log.impressions import Impressions
+from unskew.log.part_summaries import summary_of_parts, whole_without_features
 from unskew.log.parts import Parts
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.preparation import ClickSettings
@@ -27,7 +28,7 @@ from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 from unskew.rankers.settings import seed_of
 from unskew.rankers.split import HELD_OUT
 from unskew.rankers.training import Rounds
-from unskew.registry import METHODS, ranker_name
+from unskew.registry import FEATURES, METHODS, ranker_name
 from unskew.trees.boosters import TreeSettings, library
 
 
@@ -44,6 +45,7 @@ class Fitting:
     """A ranker that is being fitted to parts."""
 
     ranker: Any
+    log: Parts
     parts: Parts
     held_out: Parts | None
     before: Any
@@ -59,11 +61,12 @@ class Fitting:
                 "the log has no features, so there is nothing to rank by: give them when it is "
                 "compacted"
             )
+        log = found
         held_out = None if validation is None else parts_of(validation, "validation")
         if held_out is None and ranker.early_stopping_rounds is not None:
             found, held_out = _divided(ranker, found)
         ranker._set_features(found.feature_names, found.categories, named=False)
-        return cls(ranker, found, held_out, ranker._earlier(init_model))
+        return cls(ranker, log, found, held_out, ranker._earlier(init_model))
 
     # The job --------------------------------------------------------------------------------------
 
@@ -101,23 +104,36 @@ class Fitting:
     def _debiasing(self, n_positions: int) -> Debiasing:
         debias, name = self.ranker.debias, ranker_name(self.ranker)
         learned = isinstance(debias, str) and name in METHODS[debias].learned_by
+        data = None
         if hasattr(debias, "fit") or (isinstance(debias, str) and not learned):
-            raise UsageError(
-                f"debias={debias!r} is estimated from the whole log on one machine: estimate it "
-                "first, and give the PositionBias (unskew bias PARTS -o bias.json)"
-            )
+            data = self._whole(debias)
         earlier = None
         if self.before is not None and not isinstance(self.ranker, ClickModelRanker):
             earlier = self.before.position_bias_
         return resolve_debias(
-            debias, ranker=name, data=None, n_positions=n_positions, earlier=earlier
-        )
+            debias, ranker=name, data=data, n_positions=n_positions, earlier=earlier,
+            n_jobs=self.ranker.n_jobs,
+        )  # fmt: skip
+
+    def _whole(self, debias: Any) -> Impressions:
+        """The log in one piece, for an estimator that runs in this process before the training.
+
+        The features are read if the method needs them.
+        """
+        entries = [entry for entry in METHODS.values() if entry.home]
+        if isinstance(debias, str):
+            entries = [METHODS[debias]]
+        else:
+            home = f"{type(debias).__module__}:{type(debias).__qualname__}"
+            entries = [entry for entry in entries if entry.home == home]
+        if entries and not any(FEATURES in entry.needs for entry in entries):
+            return whole_without_features(self.parts)
+        return self.parts.whole()
 
     def _click(self, debias: Debiasing, n_positions: int) -> ClickSettings | None:
         ranker = self.ranker
         if not isinstance(ranker, ClickModelRanker):
             return None
-        check_shared(ranker.click_model)
         learned = debias.learned is not None
         earlier = None if self.before is None else self.before.click_model_
         return ClickSettings(
@@ -149,6 +165,7 @@ class Fitting:
             ranker.position_bias_ = mark_never_clicked(ranker.position_bias_, at)
         if isinstance(ranker, ClickModelRanker):
             ranker.prior_strength_ = self._strength()
+        ranker.training_log_ = summary_of_parts(self.log) if ranker._remembers_log else None
         return ranker
 
     def _strength(self) -> float | None:

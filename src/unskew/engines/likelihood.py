@@ -13,8 +13,9 @@ from unskew.clicks.fitting.affine import AffineLikelihood
 from unskew.clicks.fitting.cells import States
 from unskew.clicks.fitting.likelihood import Evidence
 from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.engines.chain_clicks import SharedChain
 from unskew.engines.group import Group
-from unskew.errors import DataError, UsageError
+from unskew.errors import DataError
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
 from unskew.position_bias import PositionBias
@@ -23,8 +24,8 @@ from unskew.rankers.click_model.preparation import ClickSettings
 from unskew.rankers.click_model.start import LARGEST_STEP, WARM_UP, start_curves
 from unskew.registry import CLICK_MODELS
 
-# The click models whose parameters follow from sums over impressions, one number for each state.
-SHARED_MODELS = ("pbm", "ubm", "trust", "contextual")
+# The click models in which users walk down the page.
+CHAINS = ("dbn", "dcm", "cascade")
 
 
 def no_sessions(contexts: Sequence[Any] = ()) -> Impressions:
@@ -43,17 +44,8 @@ def no_sessions(contexts: Sequence[Any] = ()) -> Impressions:
     )  # fmt: skip
 
 
-def check_shared(click_model: str) -> None:
-    """Refuse a click model that cannot be learned by adding up counts of workers."""
-    if click_model not in SHARED_MODELS:
-        raise UsageError(
-            f"click_model={click_model!r} is learned on one machine only: with an engine it must "
-            f"be one of {', '.join(SHARED_MODELS)}"
-        )
-
-
-class _SharedClicks:
-    """One click model on many parts: a leader with the sums of all workers, and a follower each."""
+class SharedAffine:
+    """An affine click model on many parts: a leader with the sums of all, and a follower each."""
 
     def __init__(
         self,
@@ -61,8 +53,9 @@ class _SharedClicks:
         parts: Mapping[int, Impressions],
         n_parts: int,
         settings: ClickSettings,
-        contexts: Sequence[Any],
+        nobody: Impressions,
     ) -> None:
+        contexts = nobody.contexts.tolist()
         self.group, self.n_parts, self.p = group, n_parts, settings.p
         self.name = settings.click_model if settings.held is None else "pbm"
         self.n_positions, self._contexts = settings.n_positions, list(contexts)
@@ -71,7 +64,7 @@ class _SharedClicks:
                 "no session has a context: name the column of contexts when the log is compacted, or "
                 "take click_model='pbm'"
             )
-        self.leader = self._on(no_sessions(contexts))
+        self.leader = self._on(nobody)
         self.parts = {number: self._on(data) for number, data in parts.items()}
         totals = {number: one.totals for number, one in self.parts.items()}
         self.leader.totals = group.add(totals, n_parts, (2, len(self.leader.states)))
@@ -85,12 +78,34 @@ class _SharedClicks:
             return AffineLikelihood(LogClicks(data), States.by_context(self.n_positions, keys))
         kind = CLICK_MODELS[self.name].load()
         found = kind.likelihood(LogClicks(data), n_positions=self.n_positions)
-        assert isinstance(found, AffineLikelihood), "SHARED_MODELS are affine"  # noqa: S101
+        assert isinstance(found, AffineLikelihood), "the others are chains"  # noqa: S101
         return found
 
     @property
     def n_documents(self) -> int:
+        """How many documents this worker has."""
         return int(self.offsets[-1])
+
+    @property
+    def n_clicks(self) -> float:
+        """The clicks of all workers."""
+        return float(self.leader.totals[1].sum())
+
+    def start(self) -> float:
+        """Set the curves to begin with; returns the logit of the relevance that goes with them."""
+        return start_curves(self.leader)
+
+    def begin_with(self, earlier: LearnedClickModel) -> None:
+        """Take over what an earlier training found."""
+        self.leader.set_own(np.concatenate(list(earlier.parameters.values())))
+
+    def watched_by(self, other: SharedAffine) -> None:
+        """Give ``other``, which has clicks that nobody learns from, the present of this one always."""
+        other.leader = self.leader
+
+    def position_bias(self) -> PositionBias:
+        """How examination falls with the position."""
+        return self.leader.position_bias()
 
     def evidence(self, relevance: FloatArray, *, whole: bool = True) -> dict[int, Evidence]:
         """What the clicks of each part of this worker say, by the leader's parameters."""
@@ -110,6 +125,19 @@ class _SharedClicks:
         self.leader.step()
 
 
+def shared_clicks(
+    group: Group,
+    parts: Mapping[int, Impressions],
+    n_parts: int,
+    settings: ClickSettings,
+    contexts: Sequence[Any],
+) -> Any:
+    """The click model of these settings, with the sums of all workers."""
+    chain = settings.held is None and settings.click_model in CHAINS
+    kind: Any = SharedChain if chain else SharedAffine
+    return kind(group, parts, n_parts, settings, no_sessions(contexts))
+
+
 class PartsClickObjective:
     """The log-likelihood of the clicks of this worker's parts; see `ClickObjective`."""
 
@@ -121,25 +149,24 @@ class PartsClickObjective:
         settings: ClickSettings,
         contexts: Sequence[Any],
     ) -> None:
-        self._clicks = _SharedClicks(group, parts, n_parts, settings, contexts)
+        self._clicks = shared_clicks(group, parts, n_parts, settings, contexts)
         self._settings, self._contexts = settings, contexts
         self._held = settings.held
-        leader = self._clicks.leader
-        if not leader.totals[1].sum() > 0:
+        if not self._clicks.n_clicks > 0:
             raise DataError("the log has no click: there is nothing to learn from")
         start = 0.0
         if settings.held is not None:
-            leader.set_own(settings.held.t_plus / settings.held.t_plus.max())
+            self._clicks.leader.set_own(settings.held.t_plus / settings.held.t_plus.max())
         elif settings.earlier is not None:
-            leader.set_own(np.concatenate(list(settings.earlier.parameters.values())))
+            self._clicks.begin_with(settings.earlier)
         else:
-            start = start_curves(leader)
+            start = self._clicks.start()
         self.offset = settings.offset if settings.offset is not None else self._warm_up(start)
 
     @property
     def n_documents(self) -> int:
         """How many documents this worker has."""
-        return self._clicks.n_documents
+        return int(self._clicks.n_documents)
 
     def _warm_up(self, offset: float) -> float:
         """The logit of the one relevance that explains all clicks best; see `starting_offset`."""
@@ -159,7 +186,7 @@ class PartsClickObjective:
     @property
     def bias(self) -> PositionBias:
         """How examination falls with the position."""
-        return self._clicks.leader.position_bias() if self._held is None else self._held
+        return self._clicks.position_bias() if self._held is None else self._held
 
     def evidence(self, relevance: FloatArray) -> Evidence:
         """What the clicks of this worker say about the relevance of its documents."""
@@ -185,8 +212,8 @@ class PartsClickObjective:
     def held_out(self, parts: Mapping[int, Impressions], n_parts: int) -> HeldOutClicks:
         """The same click model on the clicks of held-out parts."""
         clicks = self._clicks
-        other = _SharedClicks(clicks.group, parts, n_parts, self._settings, self._contexts)
-        other.leader = clicks.leader
+        other = shared_clicks(clicks.group, parts, n_parts, self._settings, self._contexts)
+        clicks.watched_by(other)
         return HeldOutClicks(other, parts, self.offset)
 
 
@@ -196,9 +223,7 @@ class HeldOutClicks:
     name = "log-likelihood"
     higher_is_better = True
 
-    def __init__(
-        self, clicks: _SharedClicks, parts: Mapping[int, Impressions], offset: float
-    ) -> None:
+    def __init__(self, clicks: Any, parts: Mapping[int, Impressions], offset: float) -> None:
         self._clicks, self._offset = clicks, offset
         shown = {
             number: float(

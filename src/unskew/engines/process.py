@@ -6,6 +6,7 @@ them, and so that a worker that hangs can be ended.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
@@ -141,6 +142,11 @@ def _kind(error: Exception) -> str:
 
 def _reason(error: Exception) -> str:
     """An error in one line; XGBoost tells the reason last, and then where in its source."""
+    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return (
+            f"its disk is full ({error}). Remedy: make room, or give other folders for temporary files "
+            "(TMPDIR), checkpoints and external memory"
+        )
     text = str(error).partition("Stack trace:")[0].strip()
     steps = re.findall(r"^- \[[^\]]*\]: (.*)$", text, re.MULTILINE)
     if steps:

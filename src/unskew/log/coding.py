@@ -35,11 +35,16 @@ class SessionCoder:
             feature_names=features.names, feature_dtype=features.dtype, check_docs=docs
         )
         self.n_rows = 0
-        self.categories = features.coders()
-        self._queries = KeyCoder(from_text=from_text)
-        self._docs = KeyCoder(from_text=from_text) if docs else None
-        self._contexts = KeyCoder(from_text=from_text)
+        self._features, self._named, self._from_text = features, docs, from_text
         self._shift = position_shift
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with no key."""
+        self.categories = self._features.coders()
+        self._queries = KeyCoder(from_text=self._from_text)
+        self._docs = KeyCoder(from_text=self._from_text) if self._named else None
+        self._contexts = KeyCoder(from_text=self._from_text)
 
     def add(
         self,
@@ -79,6 +84,28 @@ class SessionCoder:
             contexts=self._contexts,
             categories=self.categories,
         )
+
+    @property
+    def n_bytes(self) -> int:
+        """About the memory that everything distinct takes."""
+        coders = [*self._keys(), *self.categories.values()]
+        return self.compactor.n_bytes + sum(coder.n_bytes for coder in coders)
+
+    def _keys(self) -> list[KeyCoder]:
+        named = [] if self._docs is None else [self._docs]
+        return [self._queries, self._contexts, *named]
+
+    def restart(self) -> Impressions | None:
+        """The valid sessions since the last restart; the coder begins anew and keeps its counts.
+
+        Keys that were read from text stay text: whether all are numbers is known in the end only.
+        """
+        for coder in self._keys():
+            coder.keep_text()
+        data = self.impressions() if self.compactor.n_valid else None
+        self.compactor.restart()
+        self._begin()
+        return data
 
     def _null_rows(self, batch: pa.RecordBatch, row: IntArray) -> npt.NDArray[np.bool_]:
         """Report null keys; returns which rows have one."""

@@ -7,6 +7,7 @@ whole and side by side. Memory grows with what is distinct, never with the numbe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,30 +19,34 @@ from unskew.log.features import Features
 from unskew.log.grouping import (
     CodedSessions,
     PageRecords,
-    encode_pages,
-    encode_patterns,
-    order_ragged,
-    read_only,
+    RecordTables,
+    gather,
+    group_sessions,
     split_pages,
+    split_patterns,
 )
-from unskew.log.impressions import Documents, Impressions, Pages, Patterns, ragged_entries
+from unskew.log.impressions import Documents, Impressions, Pages, Patterns
 from unskew.log.interning import (
+    BLOCK,
     EMPTY,
     HEAD,
     FeatureRows,
     RowTable,
     hash_rows,
-    intern_records,
     intern_rows,
     rehash,
     split_records,
-    tally,
 )
 from unskew.log.keys import KeyCoder, decode_categories
+from unskew.log.ordering import n_threads, order_keys, order_ragged, read_only
 from unskew.log.problems import Problems, explain_refused, weight_is_valid
 
 NO_CONTEXT = int(np.iinfo(np.int64).min)
 NO_COLLISIONS_FORCED = np.uint64(0xFFFFFFFFFFFFFFFF)
+# More lanes than this wait for whoever reads the log.
+MOST_LANES = 2
+# A batch of fewer rows is counted before another thread has woken up.
+WORTH_THREADS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,21 +91,52 @@ class _Records:
         self.table = HashTable()
         self.words = np.ones(1, dtype=np.int64)
 
-    def intern(self, offsets: IntArray, content: IntArray, mask: np.uint64) -> IntArray:
-        """The place of every record, ``~place`` where it is new."""
-        n = len(offsets) - 1
+    def reserve(self, n: int, words: int) -> None:
+        """Make room for ``n`` more records of so many words in all."""
         self.table.reserve(n)
         used = int(self.words[0])
-        self.words = _grown(self.words, used, used + HEAD * n + int(offsets[-1]))
-        places = np.empty(n, dtype=np.int64)
-        intern_records(offsets, content, self.table.entries, self.words, mask, places)
-        self.table.n += int(np.count_nonzero(places < 0))
-        return places
+        self.words = _grown(self.words, used, used + HEAD * n + words)
 
     def places(self) -> IntArray:
         """Where every valid record stands, in order of first appearance."""
         found = np.empty(self.table.n, dtype=np.int64)
         return found[: split_records(self.words, found)]
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory in use."""
+        return int(self.words[0]) * 8 + self.table.entries.nbytes
+
+
+class _Lane:
+    """The pages and patterns of some of the queries, counted by one thread."""
+
+    def __init__(self) -> None:
+        self.pages, self.patterns = _Records(), _Records()
+        self.problems = Problems.none()
+        # Records of pages and patterns, valid pages, sessions counted: see `group_sessions`.
+        self.sizes = np.zeros(4, dtype=np.int64)
+        self._room = PageRecords.room(0)
+
+    def add(
+        self, sessions: CodedSessions, lane: int, lanes: int, check_docs: bool, mask: np.uint64
+    ) -> None:
+        """Count the sessions of this lane."""
+        n, rows = len(sessions.starts) - 1, len(sessions.query)
+        self.pages.reserve(n, 2 * n + 2 * rows)
+        self.patterns.reserve(n, 3 * n + rows)
+        begins = sessions.starts[:-1:BLOCK]
+        block = int(np.diff(np.append(begins, rows)).max(initial=0))
+        if block > self._room.n_rows:
+            self._room = PageRecords.room(block)
+        tables = RecordTables(
+            self.pages.table.entries, self.pages.words, self.patterns.table.entries,
+            self.patterns.words,
+        )  # fmt: skip
+        group_sessions(
+            sessions, lane, lanes, check_docs, mask, tables, self._room, self.problems, self.sizes
+        )
+        self.pages.table.n, self.patterns.table.n = int(self.sizes[0]), int(self.sizes[1])
 
 
 class _Versions:
@@ -124,7 +160,8 @@ class Compactor:
     """Collects sessions batch by batch and gives back `Impressions`.
 
     What is wrong with sessions is counted in ``problems``; such sessions are left out of the result,
-    and ``n_left_out`` says how many.
+    and ``n_left_out`` says how many. Queries are divided over ``lanes``, a thread each; the result
+    does not depend on their number.
     """
 
     def __init__(
@@ -134,36 +171,69 @@ class Compactor:
         feature_dtype: npt.DTypeLike = np.float64,
         check_docs: bool = True,
         hash_mask: np.uint64 = NO_COLLISIONS_FORCED,
+        lanes: int | None = None,
     ) -> None:
-        self.problems = Problems.none()
         self.n_sessions = 0
-        self.n_left_out = 0
-        self._feature_names = tuple(feature_names)
+        self._n_before = 0
+        self._found = Problems.none()
+        self._feature_names, self._dtype = tuple(feature_names), feature_dtype
         self._check_docs = check_docs
         self._mask = hash_mask
         self._rows = _Versions(len(feature_names), feature_dtype)
-        self._pages = _Records()
-        self._n_pages = 0
-        self._patterns = _Records()
+        self._lanes = [_Lane() for _ in range(lanes or min(n_threads(), MOST_LANES))]
+        self._pool: ThreadPoolExecutor | None = None
+        self._numbers = np.arange(0)
 
     def add(self, batch: SessionBatch) -> None:
         """Take in the sessions of one batch."""
         sessions = self._coded(batch)
-        n_sessions = len(batch.starts) - 1
-        pages = PageRecords.room(n_sessions, len(batch.query))
-        k = encode_pages(sessions, pages)
-        if k < n_sessions:
-            refused = np.delete(np.arange(n_sessions), pages.session[:k])
-            explain_refused(batch, refused, self.problems)
-        places = self._pages.intern(pages.offsets[: k + 1], pages.content, self._mask)
-        k, self._n_pages = encode_patterns(
-            sessions, pages, places, self._pages.words, self._n_pages, self._check_docs,
-            self.problems,
-        )  # fmt: skip
-        places = self._patterns.intern(pages.offsets[: k + 1], pages.content, self._mask)
-        tally(places, self._patterns.words)
-        self.n_sessions += n_sessions
-        self.n_left_out += n_sessions - k
+        lanes = len(self._lanes)
+        if lanes > 1 and len(batch.query) >= WORTH_THREADS:
+            self._pool = self._pool or ThreadPoolExecutor(lanes - 1, "unskew-compact")
+            others = [self._pool.submit(self._count, k, sessions) for k in range(1, lanes)]
+            self._count(0, sessions)
+            for other in others:
+                other.result()
+        else:
+            for k in range(lanes):
+                self._count(k, sessions)
+        if sessions.refused.any():
+            explain_refused(batch, np.flatnonzero(sessions.refused), self._found)
+        self.n_sessions += len(batch.starts) - 1
+
+    def _count(self, lane: int, sessions: CodedSessions) -> None:
+        self._lanes[lane].add(sessions, lane, len(self._lanes), self._check_docs, self._mask)
+
+    @property
+    def problems(self) -> Problems:
+        """What is wrong with sessions so far; a reader adds what it finds itself."""
+        for lane in self._lanes:
+            self._found.take(lane.problems)
+        return self._found
+
+    @property
+    def n_left_out(self) -> int:
+        """How many sessions are left out because something is wrong with them."""
+        return self.n_sessions - self._n_before - self.n_valid
+
+    @property
+    def n_valid(self) -> int:
+        """How many valid sessions the result has."""
+        return sum(int(lane.sizes[3]) for lane in self._lanes)
+
+    def restart(self) -> None:
+        """Forget all sessions, but not how many there were and what was wrong with them."""
+        self._found = self.problems
+        self._n_before += self.n_valid
+        self._lanes = [_Lane() for _ in self._lanes]
+        self._rows = _Versions(len(self._feature_names), self._dtype)
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that the distinct records take."""
+        records = sum(lane.pages.n_bytes + lane.patterns.n_bytes for lane in self._lanes)
+        rows = self._rows
+        return records + rows.table.n * (16 + rows.values.itemsize * rows.values.shape[1])
 
     def _coded(self, batch: SessionBatch) -> CodedSessions:
         """The batch as the kernels take it: what belongs to a session has one entry per session."""
@@ -175,11 +245,17 @@ class Compactor:
         if batch.weight is not None:
             weight = np.ascontiguousarray(batch.weight[begin])
         columns = (
-            batch.starts, np.arange(len(batch.query) + 1), batch.query, batch.doc, token,
+            batch.starts, self._each_row(len(batch.query) + 1), batch.query, batch.doc, token,
             batch.position, batch.grade, batch.row, context, weight.view(np.int64),
-            _refused(batch),
         )  # fmt: skip
-        return CodedSessions(*(read_only(column) for column in columns))
+        # The kernels add to what is refused; everything else is only read.
+        return CodedSessions._make([*map(read_only, columns), _refused(batch)])
+
+    def _each_row(self, n: int) -> IntArray:
+        """0, 1, 2, …, of which batches of the same size share one array."""
+        if len(self._numbers) < n:
+            self._numbers = np.arange(n)
+        return self._numbers[:n]
 
     def _versions(self, batch: SessionBatch, features: npt.NDArray[np.floating]) -> IntArray:
         """The version of the document that each row shows."""
@@ -189,7 +265,7 @@ class Compactor:
         columns = batch.query, batch.doc, features, _bits(features), batch.row
         shown = FeatureRows(*(read_only(column) for column in columns))
         table = RowTable(rows.table.entries, rows.query, rows.doc, rows.values)
-        rows.table.n = intern_rows(shown, table, rows.table.n, token, self._mask, self.problems)
+        rows.table.n = intern_rows(shown, table, rows.table.n, token, self._mask, self._found)
         return token
 
     def result(
@@ -209,27 +285,58 @@ class Compactor:
         documents, document = self._documents(
             np.repeat(page_query, np.diff(offsets)), len(query_keys), token, docs, categories or {}
         )
-        order = order_ragged(page_query, len(query_keys), offsets, position << 32 | document)
-        new_offsets, entries = ragged_entries(offsets, order)
+        places = position << 32 | document
+        order = order_ragged(page_query, len(query_keys), offsets, places)
+        new_offsets = _offsets(np.diff(offsets)[order])
+        ordered = np.empty(new_offsets[-1], dtype=np.int64)
+        gather(offsets[:-1][order], new_offsets, places, ordered)
         pages = Pages(
             query=page_query[order].astype(np.int32),
             offsets=new_offsets,
-            document=document[entries].astype(np.int32),
-            position=position[entries].astype(np.int32),
+            document=(ordered & 0xFFFFFFFF).astype(np.int32),
+            position=(ordered >> 32).astype(np.int32),
         )
         context_keys, patterns = self._ordered_patterns(order, contexts)
         return Impressions(query_keys, context_keys, documents, pages, patterns)
 
     def _page_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """The pages in order of first appearance: query, offsets, positions and tokens."""
-        words, places = self._pages.words, self._pages.places()
-        # A record is a query and a mark, then the tokens, and the positions where they are explicit.
-        content = words[places + 1] - 2
-        explicit = words[places + HEAD + 1] > 0
-        offsets = np.concatenate(([0], np.cumsum(np.where(explicit, content // 2, content))))
+        """The pages, lane by lane: query, offsets, positions and tokens."""
+        places = [lane.pages.places() for lane in self._lanes]
+        sizes, query = [], []
+        for lane, at in zip(self._lanes, places, strict=True):
+            words = lane.pages.words
+            # A record is a query and a mark, then the tokens, and the positions if explicit.
+            content, explicit = words[at + 1] - 2, words[at + HEAD + 1] > 0
+            sizes.append(np.where(explicit, content // 2, content))
+            query.append(words[at + HEAD])
+        offsets = _offsets(np.concatenate(sizes))
         position, token = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
-        split_pages(words, places, offsets, position, token)
-        return words[places + HEAD], offsets, position, token
+        first = 0
+        for lane, at in zip(self._lanes, places, strict=True):
+            split_pages(lane.pages.words, at, offsets[first:], position, token)
+            first += len(at)
+        return np.concatenate(query), offsets, position, token
+
+    def _pattern_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """The patterns, lane by lane: count, page, offsets; and context, weight bits and clicks."""
+        places = [lane.patterns.places() for lane in self._lanes]
+        # Context, weight (whose bits sort like itself) and clicks, without the page.
+        sizes = [
+            lane.patterns.words[at + 1] - 1 for lane, at in zip(self._lanes, places, strict=True)
+        ]
+        offsets = _offsets(np.concatenate(sizes))
+        n = len(offsets) - 1
+        count, page = np.empty(n, np.int64), np.empty(n, np.int64)
+        sequence = np.empty(offsets[-1], np.int64)
+        first = first_page = 0
+        for lane, at in zip(self._lanes, places, strict=True):
+            end = first + len(at)
+            split_patterns(
+                lane.patterns.words, at, offsets[first:], first_page, count[first:end],
+                page[first:end], sequence,
+            )  # fmt: skip
+            first, first_page = end, first_page + int(lane.sizes[2])
+        return count, page, offsets, sequence
 
     def _documents(
         self,
@@ -242,13 +349,14 @@ class Compactor:
         """The documents that pages show, sorted by query, doc and version; and each entry's index."""
         doc = self._rows.doc[token] if self._feature_names else token
         doc_keys, rank = (doc, doc) if docs is None else docs.ranked(doc)
-        sequence, width = rank, 1
         if self._feature_names:
             # Versions sort by a hash of their values, and by token if ever two hashes are equal.
             features = self._features(categories)
             version = hash_rows(read_only(features.values), read_only(_bits(features.values)))
-            sequence, width = np.column_stack((rank, version[token], token)).ravel(), 3
-        order = order_ragged(query, n_queries, np.arange(len(token) + 1) * width, sequence)
+            sequence = np.column_stack((rank, version[token], token)).ravel()
+            order = order_ragged(query, n_queries, np.arange(len(token) + 1) * 3, sequence)
+        else:
+            order = order_keys(query, n_queries, rank)
         ordered_query, ordered_token = query[order], token[order]
         new = np.ones(len(order), dtype=np.bool_)
         new[1:] = ordered_query[1:] != ordered_query[:-1]
@@ -273,35 +381,37 @@ class Compactor:
         self, page_order: IntArray, contexts: KeyCoder | None
     ) -> tuple[npt.NDArray[Any], Patterns]:
         """Patterns by page, context, weight and clicks, with pages renumbered."""
-        words, places = self._patterns.words, self._patterns.places()
+        count, page, offsets, sequence = self._pattern_columns()
         place = np.empty(len(page_order), dtype=np.int64)
         place[page_order] = np.arange(len(page_order))
-        page, context = place[words[places + HEAD]], words[places + HEAD + 1]
+        page, context = place[page], sequence[offsets[:-1]]
         context_keys: npt.NDArray[Any] = np.empty(0, dtype=np.int64)
         present = context != NO_CONTEXT
         if contexts is not None:
             context_keys, context[present] = contexts.decode(context[present])
         context[~present] = -1
-        # Context, weight (whose bits sort like itself) and clicks, without the page.
-        sizes = words[places + 1] - 1
-        offsets = np.concatenate(([0], np.cumsum(sizes)))
-        sequence = words[
-            np.arange(offsets[-1]) + np.repeat(places + HEAD + 1 - offsets[:-1], sizes)
-        ]
         sequence[offsets[:-1]] = context
         order = order_ragged(page, len(page_order), offsets, sequence)
-        clicks = np.concatenate(([0], np.cumsum(sizes - 2)))
-        new_offsets, entries = ragged_entries(clicks, order)
-        click = np.delete(sequence, np.concatenate((offsets[:-1], offsets[:-1] + 1)))[entries]
+        sizes = np.diff(offsets)[order] - 2
+        new_offsets = _offsets(sizes)
+        click = np.empty(new_offsets[-1], dtype=np.int64)
+        gather(offsets[:-1][order] + 2, new_offsets, sequence, click)
         return context_keys, Patterns(
             page=page[order].astype(np.int32),
             context=context[order].astype(np.int32),
             weight=sequence[offsets[:-1] + 1][order].view(np.float64),
-            count=words[places][order],
+            count=count[order],
             offsets=new_offsets,
             slot=(click >> 8).astype(np.int32),
             grade=(click & 255).astype(np.uint8),
         )
+
+
+def _offsets(sizes: IntArray) -> IntArray:
+    """Where each ragged item begins, with the end at the end."""
+    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
 
 
 def _empty_table(size: int) -> IntArray:

@@ -12,17 +12,20 @@ one that is not valid is left out, and `problems.py` says why.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from unskew.log.interning import EMPTY, HEAD
+from unskew.log.interning import BLOCK, EMPTY, HEAD, intern_records, tally
+from unskew.log.ordering import merge_sort
 from unskew.log.problems import report
 from unskew.log.schema import MAX_GRADE, MAX_POSITION, Kind
+from unskew.mixing import GOLDEN, mix
 
 _DUPLICATE_DOC = int(Kind.DUPLICATE_DOC)
+_S32 = np.uint64(32)
 
 
 class CodedSessions(NamedTuple):
@@ -46,10 +49,11 @@ class CodedSessions(NamedTuple):
 
 
 class PageRecords(NamedTuple):
-    """Room for the pages of a batch: page ``k`` is ``content[offsets[k]:offsets[k + 1]]``.
+    """Room for the pages of a block of sessions: page ``k`` is ``content[offsets[k]:offsets[k + 1]]``.
 
-    Its session is ``session[k]``, and its clicks are ``clicks[clicks_from[k]:clicks_from[k + 1]]``,
-    each a slot and a grade. ``order`` and ``spare`` are for sorting.
+    Its session is ``session[k]``, its place among the pages ``places[k]``, and its clicks are
+    ``clicks[clicks_from[k]:clicks_from[k + 1]]``, each a slot and a grade. ``order`` and ``spare`` are
+    for sorting.
     """
 
     session: npt.NDArray[np.int64]
@@ -59,53 +63,42 @@ class PageRecords(NamedTuple):
     clicks: npt.NDArray[np.int64]
     order: npt.NDArray[np.int64]
     spare: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
 
     @classmethod
-    def room(cls, n_sessions: int, n_rows: int) -> PageRecords:
-        """Room for so many sessions with so many rows in all."""
-        each, more = n_sessions + 1, 3 * n_sessions + 2 * n_rows
-        sizes = each, each, more, each, n_rows, n_rows, n_rows
+    def room(cls, n_rows: int) -> PageRecords:
+        """Room for a block of sessions with so many rows in all."""
+        each, more = BLOCK + 1, 3 * BLOCK + 2 * n_rows
+        sizes = each, each, more, each, n_rows, n_rows, n_rows, each
         return cls(*(np.empty(size, dtype=np.int64) for size in sizes))
 
-
-@njit(cache=True, nogil=True)
-def _precedes(offsets, sequence, a, b):  # type: ignore[no-untyped-def]
-    """Whether item ``a`` comes before or equals item ``b`` in lexicographic order."""
-    i, j = offsets[a], offsets[b]
-    while i < offsets[a + 1] and j < offsets[b + 1]:
-        if sequence[i] != sequence[j]:
-            return sequence[i] < sequence[j]
-        i += 1
-        j += 1
-    return offsets[a + 1] - offsets[a] <= offsets[b + 1] - offsets[b]
+    @property
+    def n_rows(self) -> int:
+        """How many rows a block may have."""
+        return len(self.clicks)
 
 
-@njit(cache=True, nogil=True)
-def _merge_sort(items, spare, first, end, offsets, sequence):  # type: ignore[no-untyped-def]
-    """Sort ``items[first:end]``; item ``k`` is ``sequence[offsets[k]:offsets[k + 1]]``."""
-    width = 1
-    while width < end - first:
-        for low in range(first, end, 2 * width):
-            middle, high = min(low + width, end), min(low + 2 * width, end)
-            i, j = low, middle
-            for k in range(low, high):
-                if j >= high or (i < middle and _precedes(offsets, sequence, items[i], items[j])):
-                    spare[k] = items[i]
-                    i += 1
-                else:
-                    spare[k] = items[j]
-                    j += 1
-        for k in range(first, end):
-            items[k] = spare[k]
-        width *= 2
+class RecordTables(NamedTuple):
+    """The distinct pages and patterns: ``words`` of their records, and the tables that find them."""
+
+    pages: npt.NDArray[np.int64]
+    page_words: npt.NDArray[np.int64]
+    patterns: npt.NDArray[np.int64]
+    pattern_words: npt.NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
 def _sort_rows(keys, a, b, each_row, order, spare):  # type: ignore[no-untyped-def]
-    """Write the rows ``a:b`` into ``order[a:b]`` by ascending key."""
+    """Write the rows ``a:b`` into ``order`` by ascending key."""
     for r in range(a, b):
-        order[r] = r
-    _merge_sort(order, spare, a, b, each_row, keys)
+        order[r - a] = r
+    merge_sort(order, spare, 0, b - a, each_row, keys)
+
+
+@njit(cache=True, nogil=True)
+def lane_of(query, lanes):  # type: ignore[no-untyped-def]
+    """The lane that counts the sessions of a query."""
+    return np.int64(((mix(np.uint64(query) * GOLDEN) >> _S32) * np.uint64(lanes)) >> _S32)
 
 
 @njit(cache=True, nogil=True)
@@ -123,39 +116,45 @@ def _look_over(a, b, query, position, grade):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def encode_pages(sessions, pages):  # type: ignore[no-untyped-def]
-    """Write the page and the clicks of every valid session; returns how many there are."""
+def _encode_pages(sessions, low, high, lane, lanes, pages):  # type: ignore[no-untyped-def]
+    """Write the page and the clicks of every valid session of ``low:high`` in the lane.
+
+    Returns how many there are. A session that is not valid is marked as refused.
+    """
     starts, query, position = sessions.starts, sessions.query, sessions.position
-    token, grade = sessions.token, sessions.grade
+    token, grade, refused = sessions.token, sessions.grade, sessions.refused
     order, content, clicks = pages.order, pages.content, pages.clicks
     n = 0
     w = 0
     c = 0
-    for s in range(len(starts) - 1):
+    for s in range(low, high):
         a, b = starts[s], starts[s + 1]
+        if lanes > 1 and lane_of(query[a], lanes) != lane:
+            continue
         size = b - a
         fine, ascending = _look_over(a, b, query, position, grade)
-        fine &= not sessions.refused[s]
+        fine &= not refused[s]
         if fine and not ascending:
             _sort_rows(position, a, b, sessions.each_row, order, pages.spare)
-            for k in range(a + 1, b):
+            for k in range(1, size):
                 fine &= position[order[k]] != position[order[k - 1]]
         if not fine:
+            refused[s] = True
             continue
         pages.session[n] = s
         pages.offsets[n] = w
         pages.clicks_from[n] = c
         # Ascending and ending at their number, positions are 1, 2, 3, …
-        explicit = position[b - 1 if ascending else order[b - 1]] != size
+        explicit = position[b - 1 if ascending else order[size - 1]] != size
         content[w] = query[a]
         content[w + 1] = size if explicit else 0
         w += 2
         if explicit:
             for k in range(size):
-                content[w + k] = position[a + k if ascending else order[a + k]]
+                content[w + k] = position[a + k if ascending else order[k]]
             w += size
         for k in range(size):
-            r = a + k if ascending else order[a + k]
+            r = a + k if ascending else order[k]
             content[w + k] = token[r]
             if grade[r] > 0:
                 clicks[c] = (k << 8) | grade[r]
@@ -178,24 +177,24 @@ def _repeated_doc(doc, a, b, each_row, order, spare):  # type: ignore[no-untyped
         return EMPTY
     _sort_rows(doc, a, b, each_row, order, spare)
     found = EMPTY
-    for k in range(a + 1, b):
+    for k in range(1, b - a):
         if doc[order[k]] == doc[order[k - 1]] and (found == EMPTY or order[k] < found):
             found = order[k]
     return found
 
 
 @njit(cache=True, nogil=True)
-def encode_patterns(sessions, pages, places, words, n_pages, check_docs, problems):  # type: ignore[no-untyped-def]
+def _encode_patterns(sessions, pages, n, words, n_pages, check_docs, problems):  # type: ignore[no-untyped-def]
     """Number new pages and write the pattern of every session on a valid page as a record.
 
-    Patterns are written where the pages were: ``offsets`` and ``content`` hold them afterwards. A new
-    page with a document twice is numbered -1; its sessions are reported and left out. Returns the
-    number of patterns written and of valid pages.
+    Patterns are written where the ``n`` pages were: ``offsets`` and ``content`` hold them afterwards.
+    A new page with a document twice is numbered -1; its sessions are reported and left out. Returns
+    the number of patterns written and of valid pages.
     """
-    content = pages.content
-    n = 0
+    content, places = pages.content, pages.places
+    written = 0
     w = 0
-    for k in range(len(places)):
+    for k in range(n):
         s = pages.session[k]
         new = places[k] < 0
         place = ~places[k] if new else places[k]
@@ -209,7 +208,7 @@ def encode_patterns(sessions, pages, places, words, n_pages, check_docs, problem
         if new:
             words[place] = n_pages
             n_pages += 1
-        pages.offsets[n] = w
+        pages.offsets[written] = w
         content[w] = words[place]
         content[w + 1] = sessions.context[s]
         content[w + 2] = sessions.weight_bits[s]
@@ -217,9 +216,32 @@ def encode_patterns(sessions, pages, places, words, n_pages, check_docs, problem
         for c in range(pages.clicks_from[k], pages.clicks_from[k + 1]):
             content[w] = pages.clicks[c]
             w += 1
-        n += 1
-    pages.offsets[n] = w
-    return n, n_pages
+        written += 1
+    pages.offsets[written] = w
+    return written, n_pages
+
+
+@njit(cache=True, nogil=True)
+def group_sessions(sessions, lane, lanes, check_docs, mask, tables, pages, problems, sizes):  # type: ignore[no-untyped-def]
+    """Count the sessions of a lane among the distinct pages and patterns, block by block.
+
+    ``sizes`` holds how many records the table of pages and of patterns have, how many pages are valid
+    and how many sessions were counted.
+    """
+    n = len(sessions.starts) - 1
+    for low in range(0, n, BLOCK):
+        k = _encode_pages(sessions, low, min(low + BLOCK, n), lane, lanes, pages)
+        words = tables.page_words
+        sizes[0] += intern_records(
+            pages.offsets, pages.content, k, tables.pages, words, mask, pages.places
+        )
+        k, sizes[2] = _encode_patterns(sessions, pages, k, words, sizes[2], check_docs, problems)
+        words = tables.pattern_words
+        sizes[1] += intern_records(
+            pages.offsets, pages.content, k, tables.patterns, words, mask, pages.places
+        )
+        tally(pages.places, k, words)
+        sizes[3] += k
 
 
 @njit(cache=True, nogil=True)
@@ -236,36 +258,19 @@ def split_pages(words, places, offsets, position, token):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def _fill_buckets(bucket, free, order):  # type: ignore[no-untyped-def]
-    """Write every index into its bucket's room, which begins at ``free[bucket]``."""
-    for k in range(len(bucket)):
-        order[free[bucket[k]]] = k
-        free[bucket[k]] += 1
+def split_patterns(words, places, offsets, first_page, count, page, sequence):  # type: ignore[no-untyped-def]
+    """Write count, page and the rest (context, weight, clicks) of the pattern records at ``places``."""
+    for k in range(len(places)):
+        start = places[k] + HEAD
+        count[k] = words[places[k]]
+        page[k] = words[start] + first_page
+        for i in range(offsets[k + 1] - offsets[k]):
+            sequence[offsets[k] + i] = words[start + 1 + i]
 
 
 @njit(cache=True, nogil=True)
-def _sort_buckets(order, spare, starts, offsets, sequence):  # type: ignore[no-untyped-def]
-    for b in range(len(starts) - 1):
-        _merge_sort(order, spare, starts[b], starts[b + 1], offsets, sequence)
-
-
-def order_ragged(
-    bucket: npt.NDArray[np.int64],
-    n_buckets: int,
-    offsets: npt.NDArray[np.int64],
-    sequence: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]:
-    """The order of ragged integer sequences by bucket, then lexicographically."""
-    starts = np.zeros(n_buckets + 1, dtype=np.int64)
-    np.cumsum(np.bincount(bucket, minlength=n_buckets), out=starts[1:])
-    order, spare = np.empty(len(bucket), dtype=np.int64), np.empty(len(bucket), dtype=np.int64)
-    _fill_buckets(bucket, starts[:-1].copy(), order)
-    _sort_buckets(order, spare, starts, read_only(offsets), read_only(sequence))
-    return order
-
-
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view that cannot be written: Numba compiles a kernel once for each kind of array."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
+def gather(begins, offsets, sequence, out):  # type: ignore[no-untyped-def]
+    """Write the items that begin at ``begins`` side by side, item ``k`` from ``offsets[k]`` on."""
+    for k in range(len(begins)):
+        for i in range(offsets[k + 1] - offsets[k]):
+            out[offsets[k] + i] = sequence[begins[k] + i]

@@ -23,7 +23,8 @@ from unskew.mixing import FIRST, GOLDEN, mix
 EMPTY = -1
 # The words before a record's content: what the record carries, and the content's length.
 HEAD = 2
-# Records looked up together, so that their cache misses overlap.
+# Records looked up together, so that their cache misses overlap and what is written of them stays in
+# the cache.
 BLOCK = 256
 
 _S29 = np.uint64(29)
@@ -157,67 +158,76 @@ def mark_seen(keys, table, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def intern_records(offsets, content, table, words, mask, places):  # type: ignore[no-untyped-def]
-    """Find or enter every record ``content[offsets[k]:offsets[k + 1]]``.
-
-    ``places[k]`` becomes its place in ``words``, negative (``~place``) where it was entered just now.
-    ``words[0]`` is the number of words in use.
-    """
-    last = np.uint64(len(table) - 1)
-    hashes = np.empty(BLOCK, np.uint64)
-    n = len(offsets) - 1
-    used = words[0]
-    for low in range(0, n, BLOCK):
-        high = min(low + BLOCK, n)
-        # Looking at every record of a block before comparing any lets the memory work in parallel.
-        for k in range(low, high):
-            h = GOLDEN
-            for w in range(offsets[k], offsets[k + 1]):
-                h = _fold(h, content[w])
-            hashes[k - low] = mix(h) & mask
-        for k in range(low, high):
-            places[k] = table[hashes[k - low] & last, 1]
-        touched = 0
-        for k in range(low, high):
-            if places[k] != EMPTY:
-                touched += words[places[k] + 1]
-        for k in range(low, high):
-            start, size = offsets[k], offsets[k + 1] - offsets[k]
-            h = hashes[k - low]
-            at = h & last
-            found = EMPTY
-            while table[at, 1] != EMPTY:
-                if np.uint64(table[at, 0]) == h:
-                    place = table[at, 1]
-                    same = words[place + 1] == size
-                    w = 0
-                    while same and w < size:
-                        same = words[place + HEAD + w] == content[start + w]
-                        w += 1
-                    if same:
-                        found = place
-                        break
-                at = (at + _ONE) & last
-            if found != EMPTY:
-                places[k] = found
-                continue
-            table[at, 0] = np.int64(h)
-            table[at, 1] = used
-            words[used] = 0
-            words[used + 1] = size
-            for w in range(size):
-                words[used + HEAD + w] = content[start + w]
-            places[k] = ~used
-            used += HEAD + size
-        if touched < 0:  # never, but a sum that nobody looks at would not be computed
-            break
-    words[0] = used
+def _hash_record(content, start, end):  # type: ignore[no-untyped-def]
+    """A hash of ``content[start:end]``, in two chains that the processor computes side by side."""
+    one, other = GOLDEN, FIRST
+    for w in range(start, end - 1, 2):
+        one = _fold(one, content[w])
+        other = _fold(other, content[w + 1])
+    if (end - start) % 2:
+        one = _fold(one, content[end - 1])
+    return mix(one ^ (other >> _ONE))
 
 
 @njit(cache=True, nogil=True)
-def tally(places, words):  # type: ignore[no-untyped-def]
-    """Count one session for every place that `intern_records` returned."""
-    for place in places:
+def intern_records(offsets, content, n, table, words, mask, places):  # type: ignore[no-untyped-def]
+    """Find or enter the ``n`` records ``content[offsets[k]:offsets[k + 1]]``, at most a `BLOCK`.
+
+    ``places[k]`` becomes its place in ``words``, negative (``~place``) where it was entered just now.
+    ``words[0]`` is the number of words in use. Returns how many were entered.
+    """
+    last = np.uint64(len(table) - 1)
+    hashes = np.empty(BLOCK, np.uint64)
+    used = words[0]
+    entered = 0
+    # Looking at every record of a block before comparing any lets the memory work in parallel.
+    for k in range(n):
+        hashes[k] = _hash_record(content, offsets[k], offsets[k + 1]) & mask
+        places[k] = table[hashes[k] & last, 1]
+    touched = 0
+    for k in range(n):
+        if places[k] != EMPTY:
+            touched += words[places[k] + 1]
+    for k in range(n):
+        start, size = offsets[k], offsets[k + 1] - offsets[k]
+        h = hashes[k]
+        at = h & last
+        found = EMPTY
+        while table[at, 1] != EMPTY:
+            if np.uint64(table[at, 0]) == h:
+                place = table[at, 1]
+                same = words[place + 1] == size
+                w = 0
+                while same and w < size:
+                    same = words[place + HEAD + w] == content[start + w]
+                    w += 1
+                if same:
+                    found = place
+                    break
+            at = (at + _ONE) & last
+        if found != EMPTY:
+            places[k] = found
+            continue
+        table[at, 0] = np.int64(h)
+        table[at, 1] = used
+        words[used] = 0
+        words[used + 1] = size
+        for w in range(size):
+            words[used + HEAD + w] = content[start + w]
+        places[k] = ~used
+        used += HEAD + size
+        entered += 1
+    words[0] = used
+    if touched < 0:  # never, but a sum that nobody looks at would not be computed
+        entered = 0
+    return entered
+
+
+@njit(cache=True, nogil=True)
+def tally(places, n, words):  # type: ignore[no-untyped-def]
+    """Count one session for each of the ``n`` places that `intern_records` returned."""
+    for k in range(n):
+        place = places[k]
         words[place if place >= 0 else ~place] += 1
 
 

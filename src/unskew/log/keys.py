@@ -53,6 +53,15 @@ class KeyCoder:
         )
         return np.asarray(numbers[encoded.indices.to_numpy(zero_copy_only=False)])
 
+    def keep_text(self) -> None:
+        """Decode texts as they are, whatever they look like."""
+        self._from_text = False
+
+    @property
+    def n_bytes(self) -> int:
+        """About what the texts seen so far take in memory."""
+        return 160 * len(self._codes)
+
     def ranked(
         self, codes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
@@ -71,7 +80,7 @@ class KeyCoder:
         used, index = _unique(codes)
         names = np.array(list(self._codes), dtype=object)[used]
         keys = names
-        if self._from_text and all(_is_whole_number(name) for name in names):
+        if self._from_text and all(is_whole_number(name) for name in names):
             keys = np.array([int(name) for name in names], dtype=np.int64)
         order = np.argsort(keys, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
@@ -92,7 +101,8 @@ def decode_categories(
     return Features(values, tuple(names), categories)
 
 
-def _is_whole_number(text: str) -> bool:
+def is_whole_number(text: str) -> bool:
+    """Whether a text is the plain decimal writing of a 64-bit integer."""
     return _WHOLE_NUMBER.fullmatch(text) is not None and int(text) in _INT64
 
 

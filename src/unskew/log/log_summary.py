@@ -63,12 +63,22 @@ class IdSample:
     @classmethod
     def of(cls, ids: npt.NDArray[Any]) -> IdSample:
         """The sample of some distinct ids."""
-        hashes = np.sort(hashed(ids))
-        halvings = 0
-        while len(hashes) > _MOST_HASHES:
+        return cls(0, frozenset(hashed(ids).tolist()))._halved()
+
+    @classmethod
+    def joined(cls, samples: Sequence[IdSample]) -> IdSample:
+        """The sample of all ids of which there are samples: the one of their union."""
+        most = max((sample.halvings for sample in samples), default=0)
+        return cls(most, frozenset().union(*(sample.hashes for sample in samples)))._halved()
+
+    def _halved(self) -> IdSample:
+        """The hashes below the limit, halved until they are few enough."""
+        halvings, hashes = self.halvings, self.hashes
+        while True:
+            hashes = frozenset(one for one in hashes if one < 2 ** (64 - halvings))
+            if len(hashes) <= _MOST_HASHES:
+                return IdSample(halvings, hashes)
             halvings += 1
-            hashes = hashes[hashes < np.uint64(2 ** (64 - halvings))]
-        return cls(halvings, frozenset(hashes.tolist()))
 
     def unseen(self, ids: npt.NDArray[Any], weight: FloatArray) -> tuple[int, float] | None:
         """How many of other ids the sample can judge, and the weight of those that are new to it."""

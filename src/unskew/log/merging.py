@@ -15,9 +15,9 @@ import numpy.typing as npt
 from unskew.array_types import IntArray
 from unskew.errors import DataError
 from unskew.log.features import Features
-from unskew.log.grouping import order_ragged, read_only
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns, ragged_entries
 from unskew.log.interning import hash_rows
+from unskew.log.ordering import order_keys, order_ragged, read_only
 from unskew.mixing import GOLDEN, mix
 
 
@@ -115,13 +115,14 @@ def _documents(
     _check_kinds([piece.documents.doc for piece in pieces], "doc")
     doc = np.concatenate([piece.documents.doc for piece in pieces])
     _, rank = np.unique(doc, return_inverse=True)
-    sequence, width = rank.astype(np.int64), 1
     if features.n_features:
         values = np.ascontiguousarray(features.values)
         bits = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
         version = hash_rows(read_only(values), read_only(bits))
-        sequence, width = np.column_stack((rank, version)).ravel().astype(np.int64), 2
-    order = order_ragged(query, len(queries), np.arange(len(query) + 1) * width, sequence)
+        sequence = np.column_stack((rank, version)).ravel().astype(np.int64)
+        order = order_ragged(query, len(queries), np.arange(len(query) + 1) * 2, sequence)
+    else:
+        order = order_keys(query, len(queries), rank.astype(np.int64))
     here, before = order[1:], order[:-1]
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = (query[here] != query[before]) | (rank[here] != rank[before])

@@ -41,6 +41,16 @@ class Problems(NamedTuple):
             if self.first_row[kind] < 0 or first < self.first_row[kind]:
                 self.first_row[kind] = first
 
+    def take(self, other: Problems) -> None:
+        """Count the problems of another, which has none afterwards."""
+        for kind in np.flatnonzero(other.counts):
+            self.counts[kind] += other.counts[kind]
+            row = other.first_row[kind]
+            if self.first_row[kind] < 0 or row < self.first_row[kind]:
+                self.first_row[kind] = row
+        other.counts[:] = 0
+        other.first_row[:] = -1
+
     def found(self, n_sessions: int) -> list[tuple[Kind, int, int]]:
         """Each kind that occurred, how often, and its first row.
 

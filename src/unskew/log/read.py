@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.errors import DataError, UsageError
-from unskew.log.attach import attach_features
+from unskew.log.attach import Attached, attach_features
+from unskew.log.coding import SessionCoder
 from unskew.log.columns import FeatureColumns, choose_features, require_columns, select_sql
 from unskew.log.feature_list import feature_list
 from unskew.log.impressions import Impressions
@@ -30,6 +31,7 @@ from unskew.log.schema import Columns, Kind, Problem, resolve_columns
 from unskew.log.sessions import read_sessions
 from unskew.log.skipping import SESSION_KINDS, skipped_note, without_documents
 from unskew.log.sources import SourceTable, TableLike, connect, open_table
+from unskew.log.spilling import Spill
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,27 @@ def read_log(
 
 def read_with_problems(source: TableLike, options: LogOptions) -> LogReading:
     """Read a log to its end, counting every kind of problem instead of stopping at the first."""
+    return finished(read_rows(source, options), options)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsRead:
+    """The rows of a log, read to their end, before the features of another table are joined.
+
+    ``coder`` has the valid sessions, or what a `Spill` did not take of them.
+    """
+
+    table: SourceTable
+    columns: Columns
+    features: FeatureColumns
+    coder: SessionCoder
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+    periods: tuple[Period, ...]
+
+
+def read_rows(source: TableLike, options: LogOptions, spill: Spill | None = None) -> RowsRead:
+    """Read the rows of a log to their end; with ``spill``, memory is bounded."""
     with connect(
         memory_limit=options.memory_limit,
         threads=options.threads,
@@ -213,6 +236,7 @@ def read_with_problems(source: TableLike, options: LogOptions) -> LogReading:
             features,
             first_position=options.first_position,
             progress=options.progress,
+            spill=spill,
         )
         compactor = coder.compactor
         problems = [
@@ -221,35 +245,51 @@ def read_with_problems(source: TableLike, options: LogOptions) -> LogReading:
         ]
         if not coder.n_rows:
             problems = [Problem(Kind.EMPTY, 1, None, table.name)]
-        valid = compactor.n_sessions - compactor.n_left_out
-        impressions = coder.impressions() if valid else None
         periods = over_time(table, columns) if options.over_time and coder.n_rows else ()
-    index, bad = features.index, None
+    return RowsRead(table, columns, features, coder, tuple(problems), notes, periods)
+
+
+def joined(data: Impressions, rows: RowsRead, options: LogOptions) -> Attached:
+    """The sessions with the features of the table that ``options`` name, if they name one."""
+    if options.features is not None and options.feature_columns is None:
+        return attach_features(
+            data, options.features, rows.columns, options, log_columns=rows.table.columns
+        )
+    bad = np.isinf(data.features.values).any(axis=1)
+    return Attached(data, [], rows.features.index, bad)
+
+
+def finished(rows: RowsRead, options: LogOptions) -> LogReading:
+    """The reading of a log that was held in memory."""
+    compactor = rows.coder.compactor
+    impressions = rows.coder.impressions() if compactor.n_valid else None
+    problems, notes = list(rows.problems), rows.notes
+    index, bad = rows.features.index, None
     if impressions is not None:
-        bad = np.isinf(impressions.features.values).any(axis=1)
-        if options.features is not None and options.feature_columns is None:
-            attached = attach_features(
-                impressions, options.features, columns, options, log_columns=table.columns
-            )
-            impressions, index, bad = attached.impressions, attached.numbering, attached.bad
-            problems += attached.problems
+        impressions, more, index, bad = joined(impressions, rows, options)
+        problems += more
         if impressions.n_clicks:
             impressions = impressions.with_gains(options.gains)
         else:
-            problems.append(Problem(Kind.NO_CLICK, 1, columns.click, table.name))
+            problems.append(Problem(Kind.NO_CLICK, 1, rows.columns.click, rows.table.name))
     if index:
-        notes += (f"no features, because they number rows: {', '.join(map(repr, index))}",)
+        notes += (numbering_note(index),)
     reading = LogReading(
-        source=table.name,
-        n_rows=coder.n_rows,
+        source=rows.table.name,
+        n_rows=rows.coder.n_rows,
         n_sessions=compactor.n_sessions,
         n_left_out=compactor.n_left_out,
         problems=tuple(sorted(problems, key=lambda problem: problem.kind)),
         impressions=impressions,
         notes=notes,
-        periods=periods,
+        periods=rows.periods,
     )
     return _skipped(reading, bad) if options.skip_bad_sessions else reading
+
+
+def numbering_note(index: Sequence[str]) -> str:
+    """What is said of columns that are no features because they number rows."""
+    return f"no features, because they number rows: {', '.join(map(repr, index))}"
 
 
 def _skipped(reading: LogReading, bad: npt.NDArray[np.bool_] | None) -> LogReading:
@@ -258,18 +298,21 @@ def _skipped(reading: LogReading, bad: npt.NDArray[np.bool_] | None) -> LogReadi
     ``bad`` marks documents that no session may show. What cannot be mended by leaving sessions out
     stays a problem.
     """
-    data, left_out = reading.impressions, reading.n_left_out
+    data, more = reading.impressions, 0
     if data is not None and bad is not None and bad.any():
         data, more = without_documents(data, bad)
-        left_out += more
-    mended = [problem for problem in reading.problems if problem.kind in SESSION_KINDS]
-    if not mended or left_out == reading.n_sessions:
+    return mended(replace(reading, impressions=data), more)
+
+
+def mended(reading: LogReading, more: int) -> LogReading:
+    """The reading without the problems that leaving sessions out has mended, ``more`` of them late."""
+    left_out = reading.n_left_out + more
+    left = [problem for problem in reading.problems if problem.kind in SESSION_KINDS]
+    if not left or left_out == reading.n_sessions:
         return reading
-    note = skipped_note(mended, left_out, reading.n_sessions)
+    note = skipped_note(left, left_out, reading.n_sessions)
     stays = tuple(problem for problem in reading.problems if problem.kind not in SESSION_KINDS)
-    return replace(
-        reading, impressions=data, n_left_out=left_out, problems=stays, notes=(*reading.notes, note)
-    )
+    return replace(reading, n_left_out=left_out, problems=stays, notes=(*reading.notes, note))
 
 
 def _features_within(table: SourceTable, columns: Columns, options: LogOptions) -> FeatureColumns:

@@ -2,8 +2,8 @@
 
 The log is read once when each session's rows stand side by side, which is how logs are written. That
 is checked while reading: in long ascending runs that do not overlap no session can come back;
-otherwise a set of the sessions seen so far is kept; and if one does come back, the log is sorted by
-session and read again.
+otherwise a set of the sessions seen so far is kept; and if one does come back (or the set outgrows the
+limit of a `Spill`), the log is sorted by session and read again.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from unskew.log.interning import mark_seen
 from unskew.log.read_ahead import read_ahead
 from unskew.log.schema import Columns
 from unskew.log.sources import SourceTable
+from unskew.log.spilling import Spill
 from unskew.progress import progress_bar
 
 
@@ -49,12 +50,18 @@ def read_sessions(
     *,
     first_position: int = 1,
     progress: bool = False,
+    spill: Spill | None = None,
 ) -> tuple[SessionCoder, SessionOrder]:
-    """Read a whole log into a coder; also returns the order of sessions that was found to hold."""
+    """Read a whole log into a coder; also returns the order of sessions that was found to hold.
+
+    With ``spill``, what does not fit in memory is written to it, and the coder has the rest.
+    """
     for order in SessionOrder:
         coder = SessionCoder(features, from_text=table.from_text, position_shift=1 - first_position)
+        if spill is not None:
+            spill.begin(from_text=table.from_text)
         try:
-            _SessionStream(table, columns, features, order, coder).run(progress)
+            _SessionStream(table, columns, features, order, coder, spill).run(progress)
         except _OrderIsAnother:
             continue
         return coder, order
@@ -132,6 +139,7 @@ class _SessionStream:
     features: FeatureColumns
     order: SessionOrder
     coder: SessionCoder
+    spill: Spill | None = None
     runs: _AscendingRuns = field(default_factory=_AscendingRuns)
     seen: HashTable = field(default_factory=HashTable)
     last: Any = None
@@ -170,9 +178,10 @@ class _SessionStream:
 
     def _session_starts(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """Where sessions begin in this batch, proving on the way that none comes back."""
-        session = batch.column("session")
-        # A null is reported later; until then it is a session like any other.
-        keys = session.fill_null(0 if pa.types.is_integer(session.type) else "")
+        keys = batch.column("session")
+        if keys.null_count:
+            # A null is reported later; until then it is a session like any other.
+            keys = keys.fill_null(0 if pa.types.is_integer(keys.type) else "")
         starts = np.flatnonzero(_differs(keys[1:], keys[:-1])) + 1
         if self.last is None or _differs(keys[:1], self.last)[0]:
             starts = np.concatenate(([0], starts))
@@ -186,7 +195,7 @@ class _SessionStream:
     def _mark_seen(self, hashes: npt.NDArray[np.uint64]) -> None:
         self.seen.reserve(len(hashes))
         self.seen.n = mark_seen(hashes, self.seen.entries, self.seen.n)
-        if self.seen.n < 0:
+        if self.seen.n < 0 or (self.spill and self.seen.entries.nbytes > self.spill.limit):
             raise _OrderIsAnother
 
     def _add_waiting(self, parts: Sequence[pa.RecordBatch]) -> None:
@@ -201,7 +210,13 @@ class _SessionStream:
         sorted_by_us = self.order is SessionOrder.SORTED_BY_US
         row = np.asarray(batch.column("row")) if sorted_by_us else None
         self.coder.add(batch, starts, matrix, row)
+        if self.spill is not None and self.coder.n_bytes > self.spill.limit:
+            piece = self.coder.restart()
+            if piece is not None:
+                self.spill.take(piece)
 
 
 def _differs(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
+    if pa.types.is_integer(a.type) and a.type == b.type:
+        return np.asarray(np.asarray(a) != np.asarray(b))
     return np.asarray(pc.not_equal(a, b))

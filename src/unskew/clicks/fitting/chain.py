@@ -22,6 +22,7 @@ Which parameters are free, and what shares a value, makes the models: see `Chain
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -177,23 +178,33 @@ class ChainLikelihood:
 
     def step(self) -> None:
         """The M-step of the walk and the satisfaction, by the E-step of the latest `evidence`."""
-        sums, now, told = self._expected, self.present, self.counts.told
-        if self.form.walk == "one":
-            on = sums.on_after_click.sum() + sums.on_after_skip.sum()
-            chances = sums.unsatisfied.sum() + sums.skipped.sum()
-            one = np.full(self._n_positions, on / chances if chances > 0 else START)
-            now = replace(now, after_click=one, after_skip=one)
-        else:
-            mean = sums.on_after_click.sum() / max(sums.unsatisfied.sum(), _TINY)
-            walked = (sums.on_after_click + POOLING * mean) / (sums.unsatisfied + POOLING)
-            now = replace(now, after_click=walked)
+        self.take(next_parameters(self.form, self.present, self.expected, self.share_terms))
+
+    @property
+    def expected(self) -> FloatArray:
+        """The E-step of the latest `evidence`: what `next_parameters` needs, to be added up over logs.
+
+        By position: walked on after a click, clicks that did not satisfy, walked on after a skip,
+        skips; then, in one number each, clicks that satisfied and clicks that could have.
+        """
+        sums = self._expected
+        satisfied = [sums.satisfied.sum(), self.counts.told.sum()]
+        walks = sums.on_after_click, sums.unsatisfied, sums.on_after_skip, sums.skipped
+        return np.concatenate((*walks, satisfied))
+
+    def share_terms(self, share: float) -> FloatArray:
+        """What `_next_share` adds up over documents, at some share."""
+        rest, relevance = self.counts.told - self._expected.satisfied, self._relevance
+        free = np.maximum(1.0 - share * relevance, _TINY)
+        return np.array([(rest * relevance / free).sum(), (rest * (relevance / free) ** 2).sum()])
+
+    def take(self, found: ChainParameters) -> None:
+        """Take over what holds for all documents; the satisfaction of each is drawn towards its mean."""
+        satisfaction = self.present.satisfaction
         if self.form.satisfaction == "document":
-            mean, strength = sums.satisfied.sum() / max(told.sum(), _TINY), now.strength
-            found = (sums.satisfied + strength * mean) / (told + strength)
-            now = replace(now, satisfaction=found, typical=float(mean))
-        elif self.form.satisfaction == "share":
-            now = replace(now, share=_share(sums.satisfied, told, self._relevance, now.share))
-        self.present = now
+            told, strength = self.counts.told, found.strength
+            satisfaction = (self._expected.satisfied + strength * found.typical) / (told + strength)
+        self.present = replace(found, satisfaction=satisfaction)
 
     def estimate_strengths(self) -> None:
         """Estimate how much the satisfaction of a document resembles that of all."""
@@ -310,10 +321,15 @@ class ChainLikelihood:
             found["satisfaction_share"] = now.share
         return found
 
+    def reached(self, relevance: FloatArray) -> FloatArray:
+        """The impressions of each position, and how many of them were examined: two rows."""
+        shown, reached = both = np.zeros((2, self._n_positions))
+        reached_places(self.counts, self.values(relevance), shown, reached)
+        return both
+
     def examination(self, relevance: FloatArray) -> dict[str, Any]:
         """Each position with its impressions and its mean chance of being examined over them."""
-        shown, reached = np.zeros((2, self._n_positions))
-        reached_places(self.counts, self.values(relevance), shown, reached)
+        shown, reached = self.reached(relevance)
         return {
             "position": np.arange(1, self._n_positions + 1),
             "examination": np.divide(reached, shown, out=np.zeros(len(shown)), where=shown > 0),
@@ -335,13 +351,37 @@ class ChainLikelihood:
         return examination_bias(found["examination"], impressions=found["impressions"])
 
 
-def _share(satisfied: FloatArray, told: FloatArray, relevance: FloatArray, share: float) -> float:
+def next_parameters(
+    form: ChainForm,
+    now: ChainParameters,
+    expected: FloatArray,
+    share_terms: Callable[[float], FloatArray],
+) -> ChainParameters:
+    """The M-step of all that documents share, by `ChainLikelihood.expected` of all clicks."""
+    on, unsatisfied, on_after_skip, skipped = expected[:-2].reshape(4, -1)
+    satisfied, told = expected[-2:].tolist()
+    if form.walk == "one":
+        walked, chances = on.sum() + on_after_skip.sum(), unsatisfied.sum() + skipped.sum()
+        one = np.full(len(on), walked / chances if chances > 0 else START)
+        now = replace(now, after_click=one, after_skip=one)
+    else:
+        mean = on.sum() / max(unsatisfied.sum(), _TINY)
+        now = replace(now, after_click=(on + POOLING * mean) / (unsatisfied + POOLING))
+    if form.satisfaction == "document":
+        now = replace(now, typical=float(satisfied / max(told, _TINY)))
+    elif form.satisfaction == "share":
+        now = replace(now, share=_next_share(satisfied, share_terms, now.share))
+    return now
+
+
+def _next_share(
+    satisfied: float, share_terms: Callable[[float], FloatArray], share: float
+) -> float:
     """The share of relevance that satisfies, by Newton's method on its part of the likelihood."""
-    total, rest = satisfied.sum(), told - satisfied
     for _ in range(20):
-        free = np.maximum(1.0 - share * relevance, _TINY)
-        slope = total / max(share, _TINY) - (rest * relevance / free).sum()
-        bend = total / max(share, _TINY) ** 2 + (rest * (relevance / free) ** 2).sum()
+        falls, bends = share_terms(share).tolist()
+        slope = satisfied / max(share, _TINY) - falls
+        bend = satisfied / max(share, _TINY) ** 2 + bends
         if not bend > 0:
             break
         change = slope / bend

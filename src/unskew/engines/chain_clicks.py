@@ -1,0 +1,122 @@
+"""Click models in which users walk down the page (dbn, dcm, cascade), over parts of several workers.
+
+What documents share follows from sums over all clicks: walks by position, and how many clicks satisfied.
+Those are added up; the satisfaction of each document (dbn) is found where the document is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from unskew.array_types import FloatArray
+from unskew.clicks.fitting.chain import ChainLikelihood, next_parameters
+from unskew.clicks.fitting.curve import examination_bias
+from unskew.clicks.fitting.likelihood import Evidence
+from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.engines.group import Group
+from unskew.errors import UsageError
+from unskew.log.impressions import Impressions
+from unskew.position_bias import PositionBias
+from unskew.rankers.click_model.learned import LearnedClickModel
+from unskew.rankers.click_model.preparation import ClickSettings
+from unskew.registry import CLICK_MODELS
+
+
+class SharedChain:
+    """One chain model on many parts: a leader with what documents share, and a follower each."""
+
+    def __init__(
+        self,
+        group: Group,
+        parts: Mapping[int, Impressions],
+        n_parts: int,
+        settings: ClickSettings,
+        nobody: Impressions,
+    ) -> None:
+        self.group, self.n_parts, self.name = group, n_parts, settings.click_model
+        self.n_positions = settings.n_positions
+        if settings.p > 0:
+            raise UsageError(
+                f"p must be 0 with click_model={self.name!r}, whose examination is no curve to take "
+                f"a power of: got {settings.p:g}"
+            )
+        self.leader = self._on(nobody)
+        self.parts = {number: self._on(data) for number, data in parts.items()}
+        clicks = {number: one.counts.clicks.sum() for number, one in self.parts.items()}
+        self.n_clicks = float(group.add(clicks, n_parts))
+        sizes = [one.n_documents for one in self.parts.values()]
+        self.offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        self._learns, self._bias = True, PositionBias.none(self.n_positions)
+
+    def _on(self, data: Impressions) -> ChainLikelihood:
+        found = (
+            CLICK_MODELS[self.name].load().likelihood(LogClicks(data), n_positions=self.n_positions)
+        )
+        assert isinstance(found, ChainLikelihood), "the others are affine"  # noqa: S101
+        return found
+
+    @property
+    def n_documents(self) -> int:
+        """How many documents this worker has."""
+        return int(self.offsets[-1])
+
+    def start(self) -> float:
+        """The logit to begin with: chains find their parameters from any start."""
+        return 0.0
+
+    def begin_with(self, earlier: LearnedClickModel) -> None:
+        """Take over what an earlier training found; all documents satisfy alike at first."""
+        self.leader.set_own(np.concatenate(list(earlier.parameters.values())))
+        now = self.leader.present
+        if self.leader.form.satisfaction == "document":
+            now = replace(now, typical=float(now.satisfaction[0]))
+        self.leader.present = replace(now, satisfaction=np.empty(0))
+        for one in self.parts.values():
+            one.present = replace(now, satisfaction=self._satisfaction(one))
+
+    def watched_by(self, other: SharedChain) -> None:
+        """Give ``other``, which has clicks that nobody learns from, the present of this one always."""
+        other.leader, other._learns = self.leader, False
+
+    def _satisfaction(self, one: ChainLikelihood) -> FloatArray:
+        """That of documents of which no click is known."""
+        found = one.form.satisfaction == "document"
+        return np.full(one.n_documents, self.leader.present.typical if found else 0.0)
+
+    def evidence(self, relevance: FloatArray, *, whole: bool = True) -> dict[int, Evidence]:
+        """What the clicks of each part of this worker say, by the leader's parameters."""
+        found = {}
+        for k, (number, one) in enumerate(self.parts.items()):
+            known = one.present.satisfaction if self._learns else self._satisfaction(one)
+            one.present = replace(self.leader.present, satisfaction=known)
+            part = relevance[self.offsets[k] : self.offsets[k + 1]]
+            found[number] = one.evidence(part, whole=whole)
+        return found
+
+    def step(self, relevance: FloatArray) -> None:
+        """One EM step with the expectations of all workers."""
+        self.evidence(relevance, whole=False)
+        expected = {number: one.expected for number, one in self.parts.items()}
+        total = self.group.add(expected, self.n_parts, (4 * self.n_positions + 2,))
+        leader = self.leader
+        found = next_parameters(leader.form, leader.present, total, self._share_terms)
+        leader.present = replace(found, satisfaction=np.empty(0))
+        reached = {}
+        for k, (number, one) in enumerate(self.parts.items()):
+            one.take(found)
+            part = relevance[self.offsets[k] : self.offsets[k + 1]]
+            reached[number] = one.reached(part)
+        shown, examined = self.group.add(reached, self.n_parts, (2, self.n_positions))
+        mean = np.divide(examined, shown, out=np.zeros(len(shown)), where=shown > 0)
+        self._bias = examination_bias(mean, impressions=shown)
+
+    def _share_terms(self, share: float) -> FloatArray:
+        terms = {number: one.share_terms(share) for number, one in self.parts.items()}
+        return self.group.add(terms, self.n_parts, (2,))
+
+    def position_bias(self) -> PositionBias:
+        """The mean chance of each position to be examined, after the latest step."""
+        return self._bias

@@ -1,0 +1,99 @@
+"""Spilling: a log whose distinct pages and patterns do not fit in memory is compacted in pieces.
+
+Whenever the records of a compactor have grown to the limit, they are written to disk as Impressions,
+cut by query into the parts of the result, and the compactor begins anew. At the end the pieces of each
+part are added up. Memory is bounded by the limit and by one part.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import StoreError
+from unskew.log import saved
+from unskew.log.impressions import Impressions
+from unskew.log.keys import is_whole_number, key_hashes
+from unskew.log.merging import merge, take_queries
+
+# What the records of a compactor may take before they are written to disk.
+DEFAULT_LIMIT = 2**29
+_UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+def limit_bytes(memory_limit: str | None) -> int:
+    """The limit for records if DuckDB gets so much memory: a quarter of it, half a gibibyte at most."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)I?B?\s*", (memory_limit or "").upper())
+    if found is None:
+        return DEFAULT_LIMIT
+    return min(DEFAULT_LIMIT, int(float(found[1]) * 1024 ** _UNITS[found[2]] / 4))
+
+
+class Spill:
+    """Pieces of a log on disk, each cut into the parts of the result by a hash of the query."""
+
+    def __init__(self, folder: Path, n_parts: int, limit: int) -> None:
+        self.folder, self.n_parts, self.limit = folder, n_parts, limit
+        self.begin(from_text=False)
+
+    def begin(self, *, from_text: bool) -> None:
+        """Begin without a piece; those of an earlier reading are removed.
+
+        ``from_text`` says that keys are read from text without types. They are kept as text until
+        every key is known, and become integers in the end if every one of them is written like one.
+        """
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.n_pieces = 0
+        self.n_documents = np.zeros(self.n_parts, dtype=np.int64)
+        self._whole = dict.fromkeys(("query", "doc", "context"), from_text)
+
+    def part_of(self, queries: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The part that each of these queries belongs to."""
+        return (key_hashes(queries) % np.uint64(self.n_parts)).astype(np.int64)
+
+    def take(self, data: Impressions) -> None:
+        """Write one more piece."""
+        columns = {"query": data.queries, "doc": data.documents.doc, "context": data.contexts}
+        for name, keys in columns.items():
+            self._whole[name] = self._whole[name] and all(map(is_whole_number, keys.tolist()))
+        part = self.part_of(data.queries)
+        for k in range(self.n_parts):
+            cut = take_queries(data, np.flatnonzero(part == k))
+            self.n_documents[k] += len(cut.documents)
+            try:
+                saved.save_impressions(cut, self.folder / f"{self.n_pieces:05d}-{k:05d}")
+            except OSError as error:
+                raise StoreError(
+                    f"{self.folder}: a piece of the log could not be written ({error}). Nothing was "
+                    "kept. Remedy: make room, or give another place to spill to."
+                ) from error
+        self.n_pieces += 1
+
+    def part(self, number: int) -> Impressions:
+        """One part of the result: its pieces added up; they are removed."""
+        folders = [self.folder / f"{piece:05d}-{number:05d}" for piece in range(self.n_pieces)]
+        merged = merge([self._with_keys(saved.load(folder)) for folder in folders])
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        return merged
+
+    def _with_keys(self, data: Impressions) -> Impressions:
+        """The piece with integers where every key of the whole log is written like one."""
+        keys: dict[str, Any] = {}
+        if self._whole["query"]:
+            keys["queries"] = _integers(data.queries)
+        if self._whole["context"]:
+            keys["contexts"] = _integers(data.contexts)
+        if self._whole["doc"]:
+            keys["documents"] = replace(data.documents, doc=_integers(data.documents.doc))
+        return replace(data, **keys)
+
+
+def _integers(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    return np.array([int(key) for key in keys.tolist()], dtype=np.int64)
