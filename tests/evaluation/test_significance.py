@@ -170,3 +170,16 @@ def test_a_metric_that_one_of_them_lacks():
     for pair in ({"a": both, "b": evaluation([1, 2, 3])}, {"a": evaluation([1, 2, 3]), "b": both}):
         with pytest.raises(UsageError, match=r"'other' was not evaluated for both 'a' and 'b'"):
             compare(pair, metric="other")
+
+
+def test_fisher_counts_what_is_equally_far():
+    """Differences that add up to nothing are as far from zero as any: the p-value is 1."""
+    assert fisher_randomization([1.0, -1.0], n_resamples=99) == 1.0
+
+
+def test_fisher_changes_the_sign_of_every_query():
+    """Eight queries that differ among many that do not: one of 128 assignments is as far."""
+    for before in (0, 1, 8, 64, 72):
+        differences = np.concatenate([np.zeros(before), np.full(8, 10.0)])
+        found = fisher_randomization(differences, n_resamples=20_000, seed=3)
+        assert found == pytest.approx(2 / 256, abs=0.004)
