@@ -47,12 +47,12 @@ def _read(path: Path) -> list[str]:
 
 def _of_model(path: Path) -> list[str]:
     try:
-        names = read_manifest(path).get("feature_names")
+        names, why = read_manifest(path).get("feature_names"), ""
     except StoreError as error:
-        raise DataError(f"the features of a model cannot be taken: {error}") from error
+        names, why = None, f" ({error})"
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise DataError(
-            f"{path}: the folder is not a saved model, whose features could be taken. Remedy: give a "
-            "file with one name a line, or the folder of a model."
+            f"{path}: the folder is not a saved model, whose features could be taken{why}. Remedy: "
+            "give a file with one name a line, or the folder of a model."
         )
     return names
