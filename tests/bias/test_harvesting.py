@@ -138,3 +138,15 @@ def test_documents_whose_features_change_are_one_document():
     plain = Impressions.from_arrays(None, click, position=position, **rows)
     found = Harvesting(min_shown=1).fit(changing)
     assert found.t_plus.tolist() == Harvesting(min_shown=1).fit(plain).t_plus.tolist()
+
+
+def test_positions_below_the_last_that_moved_are_borrowed():
+    """Documents that swap the first two places say nothing of the third, which takes the second's."""
+    data = log_of(
+        Shown("ab", (1,), 20), Shown("ba", (1,), 20), Shown("ab", (2,), 8), Shown("ba", (2,), 8),
+        Shown("abz", (3,), 4),
+    )  # fmt: skip
+    for way in ("chain", "all-pairs"):
+        bias = Harvesting(way=way).fit(data)
+        assert bias.t_plus[1] == bias.t_plus[2] < 1
+        assert bias.borrowed_positions == (3,)

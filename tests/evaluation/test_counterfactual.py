@@ -442,3 +442,10 @@ def test_p_values_by_hand():
     assert sure.p_value(view, "session") == 0.0
     assert Reading(0.0, np.zeros(3), np.zeros(1), 3, np.ones(1)).p_value(view, "session") == 1.0
     assert Reading(0.5, np.zeros(1), None, 1, np.ones(1)).p_value(view, "query") == 1.0
+
+
+def test_two_queries_have_an_error():
+    """Over queries the error of a mean needs two of them; one has none."""
+    two = Reading(0.5, np.array([0.1, -0.1]), None, 2, np.ones(1))
+    assert two.error(None, "query") == pytest.approx(np.sqrt(2 * 0.02))
+    assert np.isnan(Reading(0.5, np.array([0.1]), None, 1, np.ones(1)).error(None, "query"))

@@ -11,6 +11,7 @@ from scipy import stats
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.evaluation import Evaluation
 from unskew.evaluation.significance import (
+    Interval,
     bootstrap_interval,
     compare,
     fisher_randomization,
@@ -183,3 +184,13 @@ def test_fisher_changes_the_sign_of_every_query():
         differences = np.concatenate([np.zeros(before), np.full(8, 10.0)])
         found = fisher_randomization(differences, n_resamples=20_000, seed=3)
         assert found == pytest.approx(2 / 256, abs=0.004)
+
+
+def test_an_interval_holds_its_ends():
+    """Both ends belong to the interval."""
+    interval = Interval(0.1, 0.2, 0.95)
+    assert 0.1 in interval
+    assert 0.2 in interval
+    assert 0.15 in interval
+    assert 0.0999 not in interval
+    assert 0.2001 not in interval

@@ -416,10 +416,14 @@ def parts_writer(path: str | os.PathLike[str]) -> Iterator[PartsWriter]:
     An existing folder of parts is replaced. If the block fails, everything is as it was.
     """
     out = Path(os.path.realpath(path))
-    check_replaceable(out, KIND)
+    exists = out.is_dir()
+    if exists:
+        with folder_lock(out, exclusive=False):  # another writer may be about to replace it
+            check_replaceable(out, KIND)
+    else:
+        check_replaceable(out, KIND)
     out.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(out.parent)
-    exists = out.is_dir()
     with temporary_folder(out if exists else out.parent) as staging:
         writer = PartsWriter(staging, os.urandom(4).hex())
         yield writer
@@ -430,7 +434,6 @@ def parts_writer(path: str | os.PathLike[str]) -> Iterator[PartsWriter]:
             (staging / MANIFEST).write_bytes(text)
             _drop_others(staging, {*writer.names(), MANIFEST})
         if exists or not _renamed(staging, out):
-            check_replaceable(out, KIND)
             _replace(out, staging, writer.names(), text)
 
 
@@ -454,6 +457,7 @@ def _drop_others(staging: Path, kept: set[str]) -> None:
 
 def _replace(out: Path, staging: Path, names: Sequence[str], manifest: bytes) -> None:
     with folder_lock(out, exclusive=True):
+        check_replaceable(out, KIND)
         old = [file.parent.name for file in out.glob(f"part-*/{MANIFEST}")]
         for name in names:
             (staging / name).rename(out / name)
