@@ -112,6 +112,11 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
      "value + before"): "it goes on to the last round and stays where it was",
     ("evaluation/counterfactual.py", "value, scale = value / whole, scale / whole", "scale / whole",
      "scale * whole"): "only shares of the scale are used",
+    ("evaluation/significance.py",
+     "rng.integers(0, 256, size=(size, (n + 7) // 8), dtype=np.uint8), axis=1, count=n",
+     "(n + 7) // 8", "(n + 7) * 8"): "more random bits are drawn than are used",
+    ("bias/harvesting.py", "theta = np.where(own > 0, 1.0, 0.0)", "1.0", "2.0"):
+        "where iterations begin; they end at the same maximum",
     ("bias/harvesting.py", "theta = np.where(own > 0, 1.0, 0.0)", "own > 0", "own >= 0"):
         "where iterations begin; they end at the same maximum",
     ("bias/harvesting.py", "theta = np.where(own > 0, 1.0, 0.0)", "0.0", "1.0"):

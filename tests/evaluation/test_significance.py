@@ -194,3 +194,25 @@ def test_an_interval_holds_its_ends():
     assert 0.15 in interval
     assert 0.0999 not in interval
     assert 0.2001 not in interval
+
+
+def test_every_resample_counts():
+    """Queries that are all alike have an interval of one point, from one resample on."""
+    for n_resamples in (1, 2, 50):
+        found = bootstrap_interval([2.0, 2.0, 2.0], n_resamples=n_resamples)
+        assert (found.low, found.high) == (2.0, 2.0)
+        assert 0 < fisher_randomization([1.0, 2.0], n_resamples=n_resamples) <= 1
+
+
+def test_a_t_test_of_equal_differences():
+    """Differences that are all alike: surely none if they are 0, surely one if they are not."""
+    assert paired_t_test([0.0, 0.0, 0.0]) == 1.0
+    assert paired_t_test([0.5, 0.5, 0.5]) == 0.0
+    assert paired_t_test([1.0, 1.0]) == 0.0
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -0.5])
+def test_levels_lie_between_0_and_1(level):
+    """A level that is no share is refused."""
+    with pytest.raises(UsageError, match="level must lie between 0 and 1"):
+        bootstrap_interval([1.0, 2.0], level=level)
