@@ -92,6 +92,10 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("log/sessions.py", "if self.seen.n < 0:", "self.seen.n < 0", "self.seen.n <= 0"):
         "a batch has a session, so that the number is never 0",
     ("log/letor.py", "return 2**63", "2", "3"): "no limit: both are more than any file needs",
+    ("log/letor.py", "return 2**63", "63", "64"): "no limit: both are more than any file needs",
+    ("log/sessions.py",
+     'keys = session.fill_null(0 if pa.types.is_integer(session.type) else "")', "0", "1"):
+        "a session that is null is refused, whatever stands for it until then",
     ("log/sources/parquet.py",
      "if max(abs(least or 0), abs(most or 0)) > EXACT_IN_DOUBLE:", "0", "1"):
         "of a column without a value; neither number is beyond 2^53",

@@ -449,3 +449,34 @@ def test_two_queries_have_an_error():
     two = Reading(0.5, np.array([0.1, -0.1]), None, 2, np.ones(1))
     assert two.error(None, "query") == pytest.approx(np.sqrt(2 * 0.02))
     assert np.isnan(Reading(0.5, np.array([0.1]), None, 1, np.ones(1)).error(None, "query"))
+
+
+def test_ndcg_errors_over_queries_by_hand():
+    """Three sessions of a query ranked right, two of one whose only clicked document comes second."""
+    data = by_hand(
+        click=[1, 0] * 5, position=[1, 2] * 5, doc=[0, 1] * 3 + [2, 3] * 2,
+        session=np.repeat(np.arange(5), 2), query=[0] * 6 + [1] * 4,
+    )  # fmt: skip
+    score = np.array([2.0, 1.0, 1.0, 2.0])[data.documents.doc.astype(int)]
+    found = evaluate_clicks(data, score, [1.0, 0.5], metrics=["ndcg@2"])["ndcg@2"]
+    ratio, share = np.array([1.0, 1 / np.log2(3)]), np.array([0.6, 0.4])
+    value = share @ ratio
+    error = np.sqrt(2 * ((share * (ratio - value)) ** 2).sum())
+    assert found.value == pytest.approx(value)
+    assert found.interval.high == pytest.approx(value + stats.t(1).ppf(0.975) * error)
+    assert found.interval.low == pytest.approx(value - stats.t(1).ppf(0.975) * error)
+
+
+def test_weights_enter_the_error_squared():
+    """A session that counts twice adds twice to the mean and four times to its variance."""
+    data = Impressions.from_arrays(
+        None, [1, 0, 0, 1, 1, 0], session=np.repeat(np.arange(3), 2), query=[0] * 6,
+        doc=[0, 1, 0, 1, 1, 0], position=[1, 2] * 3, weight=np.repeat([2.0, 1.0, 1.0], 2),
+    )  # fmt: skip
+    score = np.array([2.0, 1.0])[data.documents.doc.astype(int)]
+    found = evaluate_clicks(data, score, [1.0, 0.5], metrics=["click@1"])["click@1"]
+    weight, clicked = np.array([2.0, 1.0, 1.0]), np.array([1.0, 0.0, 0.0])
+    value = weight @ clicked / 4
+    error = np.sqrt(((weight * (clicked - value)) ** 2).sum()) / 4
+    assert found.value == pytest.approx(value)
+    assert found.interval.high == pytest.approx(value + stats.norm.ppf(0.975) * error)

@@ -11,6 +11,7 @@ from scipy import stats
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.evaluation import Evaluation
 from unskew.evaluation.significance import (
+    _BLOCK,
     Interval,
     bootstrap_interval,
     compare,
@@ -216,3 +217,8 @@ def test_levels_lie_between_0_and_1(level):
     """A level that is no share is refused."""
     with pytest.raises(UsageError, match="level must lie between 0 and 1"):
         bootstrap_interval([1.0, 2.0], level=level)
+
+
+def test_fisher_in_blocks_counts_every_resample_once():
+    """With so many queries that resamples come in blocks, a p-value is still a share of them."""
+    assert fisher_randomization(np.tile([1.0, -1.0], _BLOCK // 100), n_resamples=70) == 1.0
