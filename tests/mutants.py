@@ -7,7 +7,8 @@ survives. Survivors in `EQUIVALENT` change nothing that anybody could see; the r
 each. Compiled kernels are left out: tests hold each of them to its readable twin.
 
 Each mutant runs in a child of a process that has everything loaded, and only the code of its function
-is exchanged there.
+is exchanged there. The tests run once without a mutant, which says how long each takes and what it
+reaches; on a mutant those that reach its statement run, the quickest first, until one fails.
 """
 
 from __future__ import annotations
@@ -15,23 +16,31 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+import hashlib
 import importlib
+import json
 import os
 import random
 import resource
 import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 from pathlib import Path
-from types import CodeType, FunctionType
-from typing import Any, NamedTuple, NoReturn
+from types import CodeType, FrameType, FunctionType
+from typing import Any, NamedTuple
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent / "src"
-SECONDS = 240
+# Seconds of tests on one mutant; those that would take longer are left out.
+ENOUGH = 15.0
+# Seconds that a child may wait for a processor, beside ten times what it may use.
+PATIENCE = 300.0
 MEMORY = 8 << 30
 # The exit code of a child that could not put its mutant in place.
 UNCHANGED = 77
@@ -48,6 +57,7 @@ _SOURCES = (
 _LABELS = ("log/test_labels.py", "log/test_damaged_sources.py")
 _EVALUATION = (
     "evaluation/test_metrics.py", "evaluation/test_significance.py", "evaluation/test_counterfactual.py",
+    "evaluation/test_log_evaluation.py", "evaluation/test_doubly_robust.py",
 )  # fmt: skip
 # Each module and the tests of its room that are about it.
 MODULES: dict[str, tuple[str, ...]] = {
@@ -60,7 +70,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "log/sources/table.py": _SOURCES, "log/sources/files.py": _SOURCES,
     "log/sources/csv_text.py": _SOURCES, "log/sources/parquet.py": _SOURCES,
     "rankers/inputs.py": ("rankers/test_inputs.py", "rankers/test_rankers.py"),
-    "rankers/ranking.py": ("rankers/test_rankers.py",),
+    "rankers/ranking.py": ("rankers/test_ranking.py",),
     "bias/relative_ctr.py": ("bias/test_relative_ctr.py",),
     "bias/randomization.py": ("bias/test_randomization.py",),
     "bias/harvesting.py": ("bias/test_harvesting.py",),
@@ -71,16 +81,51 @@ MODULES: dict[str, tuple[str, ...]] = {
     "evaluation/counterfactual.py": _EVALUATION, "evaluation/significance.py": _EVALUATION,
 }  # fmt: skip
 
-# Mutants that change nothing that can be seen: the module, the line as it is, and the reason.
-EQUIVALENT: dict[tuple[str, str, str], str] = {
-    ("log/attach.py", "1", "2"): "only the first of the rows taken is looked at",
-    ("log/attach.py", "0", "1"): "rows of features have no positions, whose count alone it decides",
-    (
-        "bias/shuffling.py",
-        "document * (int(length.max()) + 1) + length",
-        "document * (int(length.max()) + 1) - length",
-    ): "as good a key: no two pairs of document and length share it",
-}
+# Mutants that change nothing that can be seen: the module, the line as it stands, what is changed
+# there into what, and the reason.
+EQUIVALENT: dict[tuple[str, str, str, str], str] = {
+    ("log/attach.py", "doc = documents.doc[missing[:1]].tolist()[0]", "1", "2"):
+        "only the first of the rows taken is looked at",
+    ("log/attach.py", "problems = [self._problem(*found, columns) for found in "
+     "self.found.found(n_sessions=0)]", "0", "1"):
+        "rows of features have no positions, whose count alone it decides",
+    ("log/sessions.py", "if self.seen.n < 0:", "self.seen.n < 0", "self.seen.n <= 0"):
+        "a batch has a session, so that the number is never 0",
+    ("log/letor.py", "return 2**63", "2", "3"): "no limit: both are more than any file needs",
+    ("log/letor.py", "return 2**63", "63", "64"): "no limit: both are more than any file needs",
+    ("log/sessions.py",
+     'keys = session.fill_null(0 if pa.types.is_integer(session.type) else "")', "0", "1"):
+        "a session that is null is refused, whatever stands for it until then",
+    ("log/sources/parquet.py",
+     "if max(abs(least or 0), abs(most or 0)) > EXACT_IN_DOUBLE:", "0", "1"):
+        "of a column without a value; neither number is beyond 2^53",
+    ("rankers/inputs.py",
+     "blocks = (values[start : start + 1024] for start in range(0, len(values), 1024))",
+     "1024", "1025"): "blocks that overlap by a row; the other 1024, the step, is noticed",
+    ("bias/shuffling.py", "uniform = (size**2 - 1) / 12", "12", "13"):
+        "it scales both sides of a ratio",
+    ("bias/shuffling.py", "key = document * (int(length.max()) + 1) + length",
+     "document * (int(length.max()) + 1) + length", "document * (int(length.max()) + 1) - length"):
+        "as good a key: no two pairs of document and length share it",
+    ("bias/randomization.py",
+     "page = data.pages.query.astype(np.int64) * (int(length.max()) + 1) + length",
+     "data.pages.query.astype(np.int64) * (int(length.max()) + 1) + length",
+     "data.pages.query.astype(np.int64) * (int(length.max()) + 1) - length"):
+        "as good a key: no two pairs of query and length share it",
+    ("bias/randomization.py", "if np.abs(value - before).max() < _TOLERANCE:", "value - before",
+     "value + before"): "it goes on to the last round and stays where it was",
+    ("evaluation/counterfactual.py", "value, scale = value / whole, scale / whole", "scale / whole",
+     "scale * whole"): "only shares of the scale are used",
+    ("evaluation/significance.py",
+     "rng.integers(0, 256, size=(size, (n + 7) // 8), dtype=np.uint8), axis=1, count=n",
+     "(n + 7) // 8", "(n + 7) * 8"): "more random bits are drawn than are used",
+    ("bias/harvesting.py", "theta = np.where(own > 0, 1.0, 0.0)", "1.0", "2.0"):
+        "where iterations begin; they end at the same maximum",
+    ("bias/harvesting.py", "theta = np.where(own > 0, 1.0, 0.0)", "own > 0", "own >= 0"):
+        "where iterations begin; they end at the same maximum",
+    ("bias/harvesting.py", "theta = np.where(own > 0, 1.0, 0.0)", "0.0", "1.0"):
+        "where iterations begin; they end at the same maximum",
+}  # fmt: skip
 
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -101,21 +146,15 @@ class Mutant(NamedTuple):
     before: str
     after: str
 
-    @property
-    def place(self) -> tuple[str, str, str]:
-        """How an equivalent mutant is listed."""
-        return self.module, self.before, self.after
-
 
 def mutants_of(module: str) -> Iterator[Mutant]:
     """Every mutant of a module."""
     text = (SOURCE / "unskew" / module).read_text("utf-8")
     tree = ast.parse(text)
     for number, node in enumerate(_nodes(tree)):
-        changed = copy.deepcopy(tree)
-        if _mutate(_nodes(changed)[number]):
-            after = ast.unparse(_nodes(changed)[number])
-            yield Mutant(module, number, node.lineno, ast.unparse(node), after)
+        changed = copy.deepcopy(node)
+        if _mutate(changed):
+            yield Mutant(module, number, node.lineno, ast.unparse(node), ast.unparse(changed))
 
 
 def _nodes(tree: ast.AST) -> list[ast.expr]:
@@ -184,7 +223,7 @@ def reason(mutant: Mutant) -> str | None:
     line = (SOURCE / "unskew" / mutant.module).read_text("utf-8").splitlines()[mutant.line - 1]
     if (mutant.before, mutant.after) == ("True", "False") and "strict=True" in line:
         return "strict=True states what holds anyway"
-    return EQUIVALENT.get(mutant.place)
+    return EQUIVALENT.get((mutant.module, line.strip(), mutant.before, mutant.after))
 
 
 # Running ----------------------------------------------------------------------------------------
@@ -242,37 +281,191 @@ def _functions(value: Any) -> Iterator[FunctionType]:
                 yield inner.__wrapped__
 
 
-def ended(module: str, mutant: Mutant | None, seconds: float) -> str | None:
-    """How the tests of a module failed on a mutant; None if they passed."""
+class Tried(NamedTuple):
+    """A test as it ran without a mutant: how long, and the lines of the modules that it reached."""
+
+    seconds: float
+    passed: bool
+    lines: dict[str, list[int]]
+
+    def reaches(self, module: str, lines: tuple[int, int]) -> bool:
+        """Whether it ran one of these lines, from the first to the last."""
+        return any(lines[0] <= line <= lines[1] for line in self.lines.get(module, ()))
+
+
+class Running:
+    """A pytest plugin that runs the tests that reach a mutant, the quickest first, until one fails.
+
+    Everything runs in forked children of this process, which has collected the tests and runs none.
+    """
+
+    def __init__(self, chosen: list[Mutant]) -> None:
+        self.chosen = chosen
+        self.survivors: list[Mutant] = []
+        self.equivalent = 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Take the place of the loop over all tests."""
+        tried = self._tried(session)
+        for number, mutant in enumerate(self.chosen, start=1):
+            lines = statement_of(mutant)
+            items = [
+                (tried[item.nodeid].seconds, k, item)
+                for k, item in enumerate(session.items)
+                if tried[item.nodeid].passed and tried[item.nodeid].reaches(mutant.module, lines)
+            ]
+            self._note(mutant, items)
+            if number % 10 == 0:
+                _say(f"{number} mutants, {len(self.survivors)} survived\n")
+        return True
+
+    def _note(self, mutant: Mutant, items: list[tuple[float, int, pytest.Item]]) -> None:
+        items = sorted(items)
+        together = accumulate(item[0] for item in items)
+        items = [item for item, so_far in zip(items, together, strict=True) if so_far < ENOUGH]
+        seconds = 15 + 3 * sum(item[0] for item in items)
+        if items and ended([item for _, _, item in items], mutant, seconds) is not None:
+            return
+        known = reason(mutant)
+        self.equivalent += known is not None
+        self.survivors += [] if known else [mutant]
+        why = f" ({known})" if known else f" {len(items)} tests"
+        place = f"{mutant.module}:{mutant.line}"
+        _say(f"survived{why}: {place} {mutant.before} -> {mutant.after}\n")
+
+    def _tried(self, session: pytest.Session) -> dict[str, Tried]:
+        """Every test by itself without a mutant; what is known of a file from before is kept."""
+        by_file: dict[Path, list[pytest.Item]] = {}
+        for item in session.items:
+            by_file.setdefault(item.path, []).append(item)
+        tried: dict[str, Tried] = {}
+        for file, items in by_file.items():
+            kept = _kept(file)
+            if not kept.exists():
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                _in_child(lambda items=items, kept=kept: _try(items, kept), 3600.0)
+            for name, (seconds, passed, lines) in json.loads(kept.read_text()).items():
+                tried[name] = Tried(seconds, passed, lines)
+        failed = [name for name, one in tried.items() if not one.passed]
+        if failed:
+            _say(f"left out, they fail or are skipped without a mutant: {failed}\n")
+        return tried
+
+
+def _say(text: str) -> None:
+    os.write(SHOWN, text.encode())
+
+
+# Where the report goes, however the tests change standard output.
+SHOWN = os.dup(1)
+
+
+def _kept(file: Path) -> Path:
+    """Where the trial of a test file is kept; another text of it or of a module has another name."""
+    texts = [file, *(SOURCE / "unskew" / module for module in MODULES)]
+    digest = hashlib.sha256(b"".join(one.read_bytes() for one in texts)).hexdigest()[:16]
+    return TESTS.parent / ".pytest_cache" / "mutants" / f"{file.stem}-{digest}.json"
+
+
+def _try(items: list[pytest.Item], kept: Path) -> int:
+    """Run tests without a mutant and keep what each took and reached."""
+    files = {str(SOURCE / "unskew" / module): module for module in MODULES}
+    reached: dict[str, set[int]] = {}
+
+    def in_line(frame: FrameType, event: str, _: Any) -> Any:
+        reached[files[frame.f_code.co_filename]].add(frame.f_lineno)
+        return in_line
+
+    def in_call(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename not in files:
+            return None
+        reached.setdefault(files[frame.f_code.co_filename], set()).add(frame.f_lineno)
+        return in_line
+
+    found = {}
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        reached.clear()
+        started = time.process_time()
+        threading.settrace(in_call)
+        sys.settrace(in_call)
+        passed = _passes(item, following)
+        sys.settrace(None)
+        threading.settrace(None)
+        lines = {module: sorted(of) for module, of in reached.items()}
+        found[item.nodeid] = (time.process_time() - started, passed, lines)
+    kept.write_text(json.dumps(found))
+    return 0
+
+
+def _passes(item: pytest.Item, following: pytest.Item | None) -> bool:
+    reports = runtestprotocol(item, nextitem=following, log=False)
+    return all(report.passed for report in reports)
+
+
+def statement_of(mutant: Mutant) -> tuple[int, int]:
+    """The first and last line of the statement, or of the head of a block, that a mutant changes."""
+    tree = ast.parse((SOURCE / "unskew" / mutant.module).read_text("utf-8"))
+    changed = _nodes(tree)[mutant.node]
+    found = (changed.lineno, changed.end_lineno or changed.lineno)
+    for statement in ast.walk(tree):
+        if not isinstance(statement, ast.stmt) or isinstance(statement, ast.FunctionDef):
+            continue
+        if not statement.lineno <= changed.lineno <= (statement.end_lineno or 0):
+            continue
+        body = getattr(statement, "body", None)
+        inside = any(node is changed for node in ast.walk(statement))
+        if inside and not body:
+            return statement.lineno, statement.end_lineno or statement.lineno
+        if inside and isinstance(body, list) and changed.lineno < body[0].lineno:
+            found = (statement.lineno, body[0].lineno - 1)
+    return found
+
+
+def ended(items: list[pytest.Item], mutant: Mutant, seconds: float) -> str | None:
+    """How the first test that fails on a mutant failed; None if all passed."""
+
+    def work() -> int:
+        if not exchange(mutant):
+            return UNCHANGED
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            if not _passes(item, following):
+                return 1
+        return 0
+
+    code = _in_child(work, seconds)
+    if code == UNCHANGED:  # counts as not noticed, so that it is seen
+        _say(f"could not be put in place: {mutant}\n")
+        return None
+    return None if code == 0 else "failed" if code == 1 else f"ended with {code}"
+
+
+def _in_child(work: Callable[[], int], seconds: float) -> int:
+    """The exit code of work in a forked child that may use so many seconds of processor time."""
     child = os.fork()
     if child == 0:
-        _child(module, mutant)
-    deadline = time.monotonic() + seconds
+        os.setsid()
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
+        code = 2
+        try:
+            code = work()
+        except BaseException:
+            code = 1
+        finally:
+            os._exit(code)
+    deadline = time.monotonic() + PATIENCE + 10 * seconds
     while time.monotonic() < deadline:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            code = os.waitstatus_to_exitcode(status)
-            if code == UNCHANGED:  # counts as not noticed, so that it is seen
-                sys.stdout.write(f"could not be put in place: {mutant}\n")
-                return None
-            return None if code == 0 else "failed" if code == 1 else f"ended with {code}"
-        time.sleep(0.02)
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return "no end"
-
-
-def _child(module: str, mutant: Mutant | None) -> NoReturn:
-    """Run the tests, with the mutant in place."""
-    os.setsid()
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    if mutant is not None and not exchange(mutant):
-        os._exit(UNCHANGED)
-    files = [str(TESTS / name) for name in MODULES[module]]
-    os._exit(int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", *files])))
+    return -signal.SIGKILL
 
 
 def main() -> None:
@@ -280,34 +473,19 @@ def main() -> None:
     count, seed, part, parts = (
         int(a) for a in [*sys.argv[1:], *("200", "1", "0", "1")[len(sys.argv) - 1 :]]
     )
-    chosen = draw(count, seed)[part::parts]
+    running = Running(draw(count, seed)[part::parts])
     files = dict.fromkeys(file for names in MODULES.values() for file in names)
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist"]
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):  # noqa: PTH123
-        if pytest.main(["-q", "--collect-only", *(str(TESTS / file) for file in files)]):
-            raise SystemExit("the tests cannot be collected")
-    # Tests that a mutant survived pass, so that only the others are run without a mutant.
-    unproven = {MODULES[mutant.module]: mutant.module for mutant in chosen}
-    survivors, equivalent = [], 0
-    for number, mutant in enumerate(chosen, start=1):
-        if ended(mutant.module, mutant, SECONDS) is None:
-            unproven.pop(MODULES[mutant.module], None)
-            known = reason(mutant)
-            equivalent += known is not None
-            survivors += [] if known else [mutant]
-            why = f" ({known})" if known else ""
-            place = f"{mutant.module}:{mutant.line}"
-            sys.stdout.write(f"survived{why}: {place} {mutant.before} -> {mutant.after}\n")
-        if number % 10 == 0:
-            sys.stdout.write(f"{number} mutants, {len(survivors)} survived\n")
-        sys.stdout.flush()
-    for module in unproven.values():
-        if ended(module, None, 10 * SECONDS) is not None:
-            raise SystemExit(f"the tests of {module} fail without a mutant")
-    rest = len(chosen) - equivalent
-    found = rest - len(survivors)
-    sys.stdout.write(
-        f"{len(chosen)} mutants by seed {seed}: {found} noticed, {equivalent} equivalent, "
-        f"{len(survivors)} survived ({found / rest:.1%} of {rest} noticed)\n"
+        code = pytest.main([*options, *(str(TESTS / file) for file in files)], [running])
+    if code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+        raise SystemExit(f"the tests cannot be collected ({code})")
+    rest = len(running.chosen) - running.equivalent
+    found = rest - len(running.survivors)
+    _say(
+        f"{len(running.chosen)} mutants by seed {seed}: {found} noticed, "
+        f"{running.equivalent} equivalent, {len(running.survivors)} survived "
+        f"({found / rest:.1%} of {rest} noticed)\n"
     )
     sys.exit(int(found / rest < 0.95))
 

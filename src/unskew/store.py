@@ -259,6 +259,11 @@ def read_folder(
         return stored
 
 
+def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What the manifest of a saved folder of any kind says, its checksum proven."""
+    return _manifest(Path(path))
+
+
 def read_kind(path: str | os.PathLike[str]) -> str:
     """What a saved folder holds, by name."""
     return str(_manifest(Path(path))["kind"])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shown import Shown, log_of
 from unskew.bias import (
     BiasEstimator,
     PairwiseDebiasing,
@@ -15,8 +16,9 @@ from unskew.bias import (
     RegressionEM,
     RelativeCTR,
 )
-from unskew.bias.estimator import MAXIMUM, relative_curve
-from unskew.errors import DataError
+from unskew.bias.cells import PositionCounts
+from unskew.bias.estimator import MAXIMUM, mark_never_clicked, relative_curve
+from unskew.errors import DataError, UsageError
 
 
 @pytest.mark.parametrize("kind", [PairwiseDebiasing, Randomization, RegressionEM, RelativeCTR])
@@ -59,3 +61,20 @@ def test_a_curve_is_always_usable(value, shown, minimum):
     PositionBias(curve, np.ones(len(curve)), tuple(clipped))
     assert (curve[1:] >= minimum).all()
     assert (curve <= MAXIMUM).all()
+
+
+def test_one_position_and_no_clipping_are_allowed():
+    """The lowest and highest settings that make sense: one position, a minimum of 1 and not above."""
+    data = log_of(Shown("ab", (1,), 30), Shown("ab", (2,), 10))
+    assert len(RelativeCTR(n_positions=1).fit(data)) == 1
+    with pytest.warns(UserWarning, match="clipped"):
+        assert RelativeCTR(minimum=1.0).fit(data).t_plus.tolist() == [1.0, 1.0]
+    with pytest.raises(UsageError, match=r"minimum must lie above 0 and at most at 1, got 1\.5"):
+        RelativeCTR(minimum=1.5).fit(data)
+
+
+def test_what_was_never_clicked_is_marked():
+    """A position shown once without a click is marked; one clicked once or never shown is not."""
+    at = PositionCounts(np.array([5.0, 1.0, 0.0, 3.0, 2.0]), np.array([4.0, 0.0, 0.0, 1.0, 0.0]))
+    assert mark_never_clicked(PositionBias.none(5), at).never_clicked_positions == (2, 5)
+    assert mark_never_clicked(PositionBias.none(2), at).never_clicked_positions == (2,)

@@ -11,6 +11,7 @@ from unskew.bias.cells import Cells
 from unskew.bias.harvesting import all_pairs, harvest
 from unskew.bias.reference import harvested
 from unskew.errors import DataError, UsageError
+from unskew.log.impressions import Impressions
 
 MOVING = (
     Shown("ab", (1,), 30), Shown("ba", (1,), 10), Shown("ab", (2,), 5), Shown("ba", (2,), 15),
@@ -124,3 +125,28 @@ def test_the_way_is_checked():
     """A way that does not exist is refused by name."""
     with pytest.raises(UsageError, match=r"way must be one of \['all-pairs', 'chain'\]"):
         Harvesting(way="triples").fit(log_of(*MOVING))
+
+
+@pytest.mark.filterwarnings("ignore:the curve merely repeats the CTR")
+def test_documents_whose_features_change_are_one_document():
+    """A document that has other features at another position has moved all the same."""
+    docs, position, click = ["a", "x", "y", "a"] * 10, [1, 2] * 20, [1, 0, 0, 1, 1, 0, 0, 0] * 5
+    rows = {"session": np.repeat(np.arange(20), 2), "query": ["q"] * 40, "doc": docs}
+    changing = Impressions.from_arrays(
+        np.array(position, dtype=float)[:, None], click, position=position, **rows
+    )
+    plain = Impressions.from_arrays(None, click, position=position, **rows)
+    found = Harvesting(min_shown=1).fit(changing)
+    assert found.t_plus.tolist() == Harvesting(min_shown=1).fit(plain).t_plus.tolist()
+
+
+def test_positions_below_the_last_that_moved_are_borrowed():
+    """Documents that swap the first two places say nothing of the third, which takes the second's."""
+    data = log_of(
+        Shown("ab", (1,), 20), Shown("ba", (1,), 20), Shown("ab", (2,), 8), Shown("ba", (2,), 8),
+        Shown("abz", (3,), 4),
+    )  # fmt: skip
+    for way in ("chain", "all-pairs"):
+        bias = Harvesting(way=way).fit(data)
+        assert bias.t_plus[1] == bias.t_plus[2] < 1
+        assert bias.borrowed_positions == (3,)

@@ -119,3 +119,24 @@ def test_pages_of_two_lengths_by_the_two_equations():
     clicks = impressions * relevance[group] * propensity[position]
     strata = Cells(group, position, impressions, clicks, n_groups=2, n_positions=3)
     assert _propensity(strata) == pytest.approx(propensity, rel=1e-6)
+
+
+def test_the_names_of_queries_do_not_matter():
+    """Shuffled lists of many queries and two lengths give the same curve under any names."""
+    rng = np.random.default_rng(3)
+    curve, shown = np.array([0.9, 0.5, 0.3]), []
+    for query in range(12):
+        docs = "abc" if query % 2 else "ab"
+        for _ in range(30):
+            order = "".join(rng.permutation(list(docs)))
+            clicked = (
+                np.flatnonzero(rng.random(len(docs)) < curve[: len(docs)] * (query + 1) / 13) + 1
+            )
+            shown.append((order, tuple(clicked.tolist()), query))
+    estimator = Randomization(check=False)
+    found = [
+        estimator.fit(log_of(*(Shown(d, c, query=name(q)) for d, c, q in shown))).t_plus
+        for name in ("{:02d}".format, lambda q: f"{11 - q:02d}", lambda q: f"{q * 7 % 12:02d}")
+    ]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-6)

@@ -96,3 +96,22 @@ def test_a_document_that_never_leaves_the_middle_cannot_tell():
     found = shuffling_of(log_of(Shown("a", (1,), 5)))
     assert np.isnan(found.correlation)
     assert not found.can_tell
+
+
+def test_documents_seen_once_say_nothing():
+    """A document that is seen once has no other place to be compared with."""
+    twice = (Shown("abc"), Shown("acb"))
+    alone = shuffling_of(log_of(*twice))
+    beside = shuffling_of(log_of(*twice, Shown("xyz", query="r"), Shown("uvw", query="s")))
+    assert beside.correlation == pytest.approx(alone.correlation)
+    assert beside.standard_error == pytest.approx(alone.standard_error)
+
+
+def test_pages_of_one_result_say_nothing():
+    """A page of one result has no order: with any number of them the answer is the same."""
+    twice = (Shown("abc"), Shown("acb"))
+    alone = shuffling_of(log_of(*twice))
+    single = [Shown(doc, times=5, query=f"r{doc}") for doc in "uvwxyz"]
+    beside = shuffling_of(log_of(*twice, *single))
+    assert beside.correlation == pytest.approx(alone.correlation)
+    assert beside.standard_error == pytest.approx(alone.standard_error)

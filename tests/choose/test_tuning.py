@@ -12,6 +12,7 @@ import pytest
 import unskew
 from logs import doubly_robust_dcg, pairs_log, random_log
 from unskew.choose.tuning_measure import TuningMeasure
+from unskew.choose.tuning_record import _digest
 from unskew.errors import DataError, StoreError, UsageError
 from unskew.evaluation.click_values import ClickView
 from unskew.log.impressions import Impressions
@@ -166,6 +167,10 @@ class TestRecords:
         tuned(data, trials=1, resume=file)
         content = json.loads(file.read_text())
         content["trials"][0]["status"] = "?"
+        file.write_text(json.dumps(content))
+        with pytest.raises(StoreError, match="was changed after it was written"):
+            tuned(data, resume=file)
+        content["sha256"] = _digest(content)
         file.write_text(json.dumps(content))
         with pytest.raises(StoreError, match="is damaged"):
             tuned(data, resume=file)

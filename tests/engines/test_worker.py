@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +27,7 @@ from unskew.log import part_summaries
 from unskew.log.log_summary import LogSummary
 from unskew.log.merging import take_queries
 from unskew.log.parts import parts_writer
+from unskew.store import MANIFEST, manifest_text
 
 
 def test_parts_learn_what_the_whole_learns(parts: Path) -> None:
@@ -292,6 +295,15 @@ def test_a_folder_is_enough_for_one_machine(parts: Path, log: unskew.Impressions
     assert ranker.trees_.n_rounds == 2
 
 
+def sign(folder: Path) -> None:
+    """Write the checksums of the files as they are now."""
+    manifest = json.loads((folder / MANIFEST).read_text())
+    for entry in manifest["files"].values():
+        raw = (folder / entry["file"]).read_bytes()
+        entry |= {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+    (folder / MANIFEST).write_text(manifest_text(manifest))
+
+
 def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     """Other parts or settings do not go on from a checkpoint that is not theirs."""
     xgboost = pytest.importorskip("xgboost")
@@ -305,3 +317,27 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     assert found.trees == trees
     with pytest.raises(StoreError, match="checkpoint of another training"):
         read_checkpoint(tmp_path / "c", "yours")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_trees": 7}, "7 are told of"), ({"offset": "x"}, "offset must be a finite number"),
+        ({"t_plus": [[1.0, -1.0, 1.0]]}, "above 0 and finite"), ({"t_minus": [[1.0]]}, "differ"),
+        ({"looks": [float("nan")]}, "looks must be finite"), ({"models": [9]}, "a round has 9"),
+    ],
+)  # fmt: skip
+def test_a_signed_checkpoint_is_not_believed(change, message, tmp_path: Path) -> None:
+    """What a checkpoint says is checked against its trees, though its checksums fit."""
+    xgboost = pytest.importorskip("xgboost")
+    data = xgboost.DMatrix(np.arange(8.0)[:, None], label=np.arange(8.0))
+    trees = bytes(xgboost.train({}, data, 1).save_raw("json"))
+    curve = np.ones((1, 3))
+    folder = tmp_path / "c"
+    write_checkpoint(folder, Progress(1, trees, curve, curve, np.array([0.5]), [1]), "mine")
+    assert read_checkpoint(folder, "mine") is not None
+    state = json.loads((folder / "state.json").read_text())
+    (folder / "state.json").write_text(json.dumps({**state, **change}))
+    sign(folder)
+    with pytest.raises(StoreError, match=message):
+        read_checkpoint(folder, "mine")

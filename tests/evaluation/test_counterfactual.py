@@ -381,3 +381,102 @@ def test_a_difference_keeps_what_sessions_add():
     assert with_sessions.minus(with_sessions).per_session.tolist() == [0.0]
     assert with_sessions.minus(without).per_session is None
     assert without.minus(with_sessions).per_session is None
+
+
+def test_a_difference_is_what_each_side_adds():
+    """Value, queries, sessions and the scale of clicks: one side minus the other."""
+    one = Reading(0.5, np.array([0.1, 0.3]), np.array([0.3]), 2, np.array([2.0]))
+    two = Reading(0.2, np.array([0.3, 0.1]), np.array([0.1]), 2, np.array([0.5]))
+    found = one.minus(two)
+    assert (found.value, found.n_queries) == (pytest.approx(0.3), 2)
+    assert found.per_query == pytest.approx([-0.2, 0.2])
+    assert found.per_session == pytest.approx([0.2])
+    assert found.scale.tolist() == [1.5]
+
+
+def _two_lists():
+    """Two queries: three sessions of the first, two of the second, with clicks at both places."""
+    return by_hand(
+        click=[1, 0, 0, 1, 0, 0, 1, 1, 0, 0],
+        position=[1, 2] * 5,
+        doc=[0, 1, 0, 1, 1, 0, 2, 3, 3, 2],
+        session=np.repeat(np.arange(5), 2),
+        query=[0] * 6 + [1] * 4,
+    )
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips"])
+def test_errors_over_sessions_by_hand(estimator):
+    """The interval over sessions is that of a mean, or of a ratio of means, by the delta method."""
+    data = _two_lists()
+    score = np.array([2.0, 1.0, 1.0, 2.0])[data.documents.doc.astype(int)]
+    found = evaluate_clicks(
+        data, score, [1.0, 0.5], metrics=["click@1"], estimator=estimator, level=0.9
+    )["click@1"]
+    # Clicks over propensity of document 0 and 3, which the new ranking puts on top, and of all.
+    top = np.array([1.0, 0.0, 0.0, 2.0, 0.0])
+    all_alike = np.array([1.0, 2.0, 0.0, 3.0, 0.0])
+    if estimator == "ips":
+        value, residual = top.mean(), top - top.mean()
+    else:
+        value = top.mean() / all_alike.mean()
+        residual = (top - value * all_alike) / all_alike.mean()
+    error = np.sqrt((residual**2).sum()) / 5
+    assert found.value == pytest.approx(value)
+    half = stats.norm.ppf(0.95) * error
+    assert found.interval.low == pytest.approx(value - half)
+    assert found.interval.high == pytest.approx(value + half)
+
+
+def test_p_values_by_hand():
+    """Normal over sessions, Student's t over queries; without an error only 0 is like 0."""
+    view = SimpleNamespace(
+        data=SimpleNamespace(patterns=SimpleNamespace(mass=np.array([4.0]), weight=np.array([1.0])))
+    )
+    reading = Reading(0.5, np.array([0.1, 0.2, -0.3]), np.array([0.15]), 3, np.ones(1))
+    assert reading.error(view, "session") == pytest.approx(0.3)
+    assert reading.p_value(view, "session") == pytest.approx(2 * stats.norm.sf(0.5 / 0.3))
+    error = np.sqrt(3 / 2 * 0.14)
+    assert reading.p_value(view, "query") == pytest.approx(2 * stats.t(2).sf(0.5 / error))
+    sure = Reading(0.5, np.zeros(3), np.zeros(1), 3, np.ones(1))
+    assert sure.p_value(view, "session") == 0.0
+    assert Reading(0.0, np.zeros(3), np.zeros(1), 3, np.ones(1)).p_value(view, "session") == 1.0
+    assert Reading(0.5, np.zeros(1), None, 1, np.ones(1)).p_value(view, "query") == 1.0
+
+
+def test_two_queries_have_an_error():
+    """Over queries the error of a mean needs two of them; one has none."""
+    two = Reading(0.5, np.array([0.1, -0.1]), None, 2, np.ones(1))
+    assert two.error(None, "query") == pytest.approx(np.sqrt(2 * 0.02))
+    assert np.isnan(Reading(0.5, np.array([0.1]), None, 1, np.ones(1)).error(None, "query"))
+
+
+def test_ndcg_errors_over_queries_by_hand():
+    """Three sessions of a query ranked right, two of one whose only clicked document comes second."""
+    data = by_hand(
+        click=[1, 0] * 5, position=[1, 2] * 5, doc=[0, 1] * 3 + [2, 3] * 2,
+        session=np.repeat(np.arange(5), 2), query=[0] * 6 + [1] * 4,
+    )  # fmt: skip
+    score = np.array([2.0, 1.0, 1.0, 2.0])[data.documents.doc.astype(int)]
+    found = evaluate_clicks(data, score, [1.0, 0.5], metrics=["ndcg@2"])["ndcg@2"]
+    ratio, share = np.array([1.0, 1 / np.log2(3)]), np.array([0.6, 0.4])
+    value = share @ ratio
+    error = np.sqrt(2 * ((share * (ratio - value)) ** 2).sum())
+    assert found.value == pytest.approx(value)
+    assert found.interval.high == pytest.approx(value + stats.t(1).ppf(0.975) * error)
+    assert found.interval.low == pytest.approx(value - stats.t(1).ppf(0.975) * error)
+
+
+def test_weights_enter_the_error_squared():
+    """A session that counts twice adds twice to the mean and four times to its variance."""
+    data = Impressions.from_arrays(
+        None, [1, 0, 0, 1, 1, 0], session=np.repeat(np.arange(3), 2), query=[0] * 6,
+        doc=[0, 1, 0, 1, 1, 0], position=[1, 2] * 3, weight=np.repeat([2.0, 1.0, 1.0], 2),
+    )  # fmt: skip
+    score = np.array([2.0, 1.0])[data.documents.doc.astype(int)]
+    found = evaluate_clicks(data, score, [1.0, 0.5], metrics=["click@1"])["click@1"]
+    weight, clicked = np.array([2.0, 1.0, 1.0]), np.array([1.0, 0.0, 0.0])
+    value = weight @ clicked / 4
+    error = np.sqrt(((weight * (clicked - value)) ** 2).sum()) / 4
+    assert found.value == pytest.approx(value)
+    assert found.interval.high == pytest.approx(value + stats.norm.ppf(0.975) * error)

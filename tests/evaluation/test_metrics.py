@@ -297,3 +297,21 @@ class TestAverageRank:
         """Position 0 is refused."""
         with pytest.raises(DataError, match="whole number from 1, got 0"):
             average_rank([1, 0], [0, 1], [0, 0])
+
+
+def test_a_chart_of_one_query_and_of_two():
+    """The dots of a chart have intervals as soon as there are two queries to resample."""
+    one = evaluate([2.0, 1.0], [0, 1], [1, 1], metrics=["mrr"]).plot().dots[0]
+    assert (one.low, one.value, one.high) == (0.5, 0.5, 0.5)
+    two = evaluate([2.0, 1.0, 1.0, 2.0], [0, 1, 0, 1], [1, 1, 2, 2], metrics=["mrr"])
+    dot = two.plot().dots[0]
+    assert dot.low < dot.value < dot.high
+
+
+@pytest.mark.parametrize("grade", [0, -1, 1001, 5000])
+def test_the_highest_grade_is_one_whose_gain_is_finite(grade):
+    """A scale of grades that has no gains is refused before anything is computed."""
+    with pytest.raises(UsageError, match=rf"max_grade must be in \[1, 1000\], got {grade}"):
+        evaluate([1.0, 2.0], [0, 1], [1, 1], metrics=["err@10"], max_grade=grade)
+    found = evaluate([1.0, 2.0], [0, 1], [1, 1], metrics=["err@10"], max_grade=1)
+    assert found.mean["err@10"] == 0.5

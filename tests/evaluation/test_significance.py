@@ -11,6 +11,8 @@ from scipy import stats
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.evaluation import Evaluation
 from unskew.evaluation.significance import (
+    _BLOCK,
+    Interval,
     bootstrap_interval,
     compare,
     fisher_randomization,
@@ -186,3 +188,53 @@ def test_a_metric_that_one_of_them_lacks():
     for pair in ({"a": both, "b": evaluation([1, 2, 3])}, {"a": evaluation([1, 2, 3]), "b": both}):
         with pytest.raises(UsageError, match=r"'other' was not evaluated for both 'a' and 'b'"):
             compare(pair, metric="other")
+
+
+def test_fisher_counts_what_is_equally_far():
+    """Differences that add up to nothing are as far from zero as any: the p-value is 1."""
+    assert fisher_randomization([1.0, -1.0], n_resamples=99) == 1.0
+
+
+def test_fisher_changes_the_sign_of_every_query():
+    """Eight queries that differ among many that do not: one of 128 assignments is as far."""
+    for before in (0, 1, 8, 64, 72):
+        differences = np.concatenate([np.zeros(before), np.full(8, 10.0)])
+        found = fisher_randomization(differences, n_resamples=20_000, seed=3)
+        assert found == pytest.approx(2 / 256, abs=0.004)
+
+
+def test_an_interval_holds_its_ends():
+    """Both ends belong to the interval."""
+    interval = Interval(0.1, 0.2, 0.95)
+    assert 0.1 in interval
+    assert 0.2 in interval
+    assert 0.15 in interval
+    assert 0.0999 not in interval
+    assert 0.2001 not in interval
+
+
+def test_every_resample_counts():
+    """Queries that are all alike have an interval of one point, from one resample on."""
+    for n_resamples in (1, 2, 50):
+        found = bootstrap_interval([2.0, 2.0, 2.0], n_resamples=n_resamples)
+        assert (found.low, found.high) == (2.0, 2.0)
+        assert 0 < fisher_randomization([1.0, 2.0], n_resamples=n_resamples) <= 1
+
+
+def test_a_t_test_of_equal_differences():
+    """Differences that are all alike: surely none if they are 0, surely one if they are not."""
+    assert paired_t_test([0.0, 0.0, 0.0]) == 1.0
+    assert paired_t_test([0.5, 0.5, 0.5]) == 0.0
+    assert paired_t_test([1.0, 1.0]) == 0.0
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -0.5])
+def test_levels_lie_between_0_and_1(level):
+    """A level that is no share is refused."""
+    with pytest.raises(UsageError, match="level must lie between 0 and 1"):
+        bootstrap_interval([1.0, 2.0], level=level)
+
+
+def test_fisher_in_blocks_counts_every_resample_once():
+    """With so many queries that resamples come in blocks, a p-value is still a share of them."""
+    assert fisher_randomization(np.tile([1.0, -1.0], _BLOCK // 100), n_resamples=70) == 1.0

@@ -20,12 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import typer.main
 
 import unskew
 from fuzz.mutations import mutated_bytes
 from fuzz.oracle import Kind, main
+from fuzz.parts import damage_parts
 from fuzz.saved_folders import QUICK, damage_a_file
 from fuzz.slow_reading import UnreadableError, key, number, read_rows, sessions
 from fuzz.tables import damaged_rows, found_sessions, write_rows
@@ -39,7 +41,8 @@ for _module in (
     "unskew.online.preference", "unskew.online.judging.results", "unskew.rankers.lambdamart.ranker",
     "unskew.simulate", "unskew.datasets.opening", "scipy.stats", "unskew.evaluation.evaluation",
     "unskew.evaluation.counterfactual", "unskew.cli.evaluate", "unskew.rankers.neural.ranker",
-    "torch.optim", "torch._dynamo",
+    "torch.optim", "torch._dynamo", "unskew.choose.tuning", "unskew.choose.advice",
+    "unskew.choose.ranker", "unskew.reporting.report",
 ):  # fmt: skip
     importlib.import_module(_module)
 
@@ -105,12 +108,33 @@ def prepare(folder: Path) -> None:
     run_command("export", place / "model", "--to", "elasticsearch", "-o", place / "export")
     queries = [f"q{k}" for k in range(4)]
     one = Ranking("new", dict.fromkeys(queries, ("1", "2")))
+    _prepare_more(place, data, read)
     database = Database(place / "judged.sqlite", seed=1)
     asked = database.begin(make_study(one, Ranking("old", dict.fromkeys(queries, ("2", "1")))))
     who = database.assessor("Ann")
     for question in list(asked):
         database.record(who, question, Answer("left"), a_was_left=True, reason="")
     database.close()
+
+
+def _prepare_more(place: Path, data: Any, read: unskew.Impressions) -> None:
+    """Parts, clicks apart from what was shown, JSON, names of features, a record of a search."""
+    read.save(place / "parts", parts=2)
+    write(data.log.drop_columns(["click"]), place / "shown.csv")
+    clicked = pc.greater(data.log["click"], 0)
+    write(data.log.filter(clicked).select(["session", "doc", "click"]), place / "events.csv")
+    lines = [json.dumps(row, default=str) for row in data.log.to_pylist()]
+    (place / "log.jsonl").write_text("\n".join(lines))
+    (place / "names.txt").write_text("# features\nbm25\nage\n")
+    run_command("tune", *_tuned(place / "log.parquet", place / "record.json", place / "tuned"))
+    shutil.rmtree(place / "tuned")
+
+
+def _tuned(*files: Any) -> tuple[Any, ...]:
+    log, record, out = files
+    return (log, "-o", out, "--resume", record, "--trials", "2", "--folds", "1", "--bias", "none",
+            "--space", "p=0.0..1.0", "--set", "n_estimators=2", "--set", "min_data_in_leaf=2",
+            "--threads", "1", "-q")  # fmt: skip
 
 
 # Commands ---------------------------------------------------------------------------------------
@@ -234,6 +258,34 @@ def check_relevance(place: Path, printed: str) -> str | None:
     return None if inside else "a relevance is no probability"
 
 
+def check_events(place: Path, printed: str) -> str | None:
+    """The number of impressions with a click by the other table."""
+    shown = json.loads(printed)
+    clicked = {
+        (key(row["session"]), key(row["doc"]))
+        for row in read_rows([place / "events.csv"])
+        if row["session"] and row["doc"] and ("click" not in row or number(row["click"]))
+    }
+    rows = read_rows([place / "shown.csv"])
+    clicks = sum((key(row["session"]), key(row["doc"])) in clicked for row in rows)
+    found = shown["rows"], shown["clicks"]
+    return None if found == (len(rows), clicks) else f"{found}, slowly {len(rows), clicks}"
+
+
+def check_names(place: Path, printed: str) -> str | None:
+    """The model has the features of the file."""
+    text = (place / "names.txt").read_text("utf-8-sig")
+    names = [line.strip() for line in text.split("\n") if line.strip() and line[0] != "#"]
+    found = list(unskew.load(place / "out").feature_names_)
+    return check_model(place, printed) if found == names else f"{found}, in the file {names}"
+
+
+def check_report(place: Path, printed: str) -> str | None:
+    """One whole page."""
+    text = (place / "out.html").read_text("utf-8")
+    return None if text.rstrip().endswith("</html>") else "half a page"
+
+
 CALLS: tuple[Call, ...] = (
     Call(("inspect", "log.csv", "--json", "-q"), ("log.csv",), check=check_inspect),
     Call(("inspect", "log.parquet", "--json", "-q"), ("log.parquet",), check=check_inspect),
@@ -267,6 +319,22 @@ CALLS: tuple[Call, ...] = (
          check=check_mixed),
     Call(("interleave", "read", "clicks.csv", "--json"), ("clicks.csv",)),
     Call(("judge", "results", "judged.sqlite", "--json"), ("judged.sqlite",)),
+    Call(("inspect", "parts"), ("parts",)),
+    Call(("train", "parts", "-o", "out", *TRAINING), ("parts",), check=check_model),
+    Call(("compact", "log.csv", "-o", "out", "--parts", "2", "-q"), ("log.csv",),
+         check=check_compact),
+    Call(("inspect", "log.jsonl", "--json", "-q"), ("log.jsonl",)),
+    Call(("inspect", "shown.csv", "--events", "events.csv", "--json", "-q"),
+         ("shown.csv", "events.csv"), check=check_events),
+    Call(("train", "log.parquet", "-o", "out", "--feature-names", "names.txt", *TRAINING),
+         ("names.txt",), check=check_names),
+    Call(("tune", *_tuned("log.parquet", "record.json", "out")), ("record.json", "log.parquet"),
+         check=check_model),
+    Call(("advise", "log.csv", "--json", "--resamples", "0", "-q", "--threads", "1"),
+         ("log.csv",)),
+    Call(("report", "model", "--log", "log.csv", "--labels", "labels.csv", "-o", "out.html",
+          "--resamples", "0", "-m", "relative-ctr", "--threads", "1", "-q"),
+         ("model", "log.csv", "labels.csv"), check=check_report),
     Call(("export", "model", "--to", "elasticsearch", "-o", "out", "--check"), ("model",)),
     Call(("export", "export", "--check"), ("export",)),
     Call(("simulate", "labels.csv", "-o", "out.parquet", "--sessions", "30", "--policy", "random",
@@ -292,7 +360,9 @@ def attempt_damaged(sample: Path, case: int, place: Path) -> str | None:
 
 def damage(path: Path, rng: np.random.Generator) -> None:
     """Change a file, or one file of a folder."""
-    if path.is_dir():
+    if path.name == "parts":
+        damage_parts(path, rng)
+    elif path.is_dir():
         damage_a_file(path, rng)
     elif path.suffix in {".csv", ".parquet"} and rng.random() < 0.7:
         rows = read_rows([path])
@@ -360,7 +430,7 @@ def strange_options(call: Call, place: Path, rng: np.random.Generator) -> list[s
 
 def _placed(words: tuple[str, ...], place: Path) -> list[str]:
     """The words with the names of files in the place of the case."""
-    known = {file.name for file in place.iterdir()} | {"out", "out.parquet"}
+    known = {file.name for file in place.iterdir()} | {"out", "out.parquet", "out.html"}
     return [str(place / word) if k and word in known else word for k, word in enumerate(words)]
 
 

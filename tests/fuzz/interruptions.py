@@ -27,6 +27,18 @@ from unskew.export.exporting import check_export
 # Every command that writes, and what it writes; all files of one command belong together.
 WRITERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "compact": (("compact", "log.csv", "-o", "out", "-q"), ("out",)),
+    "compact --parts": (("compact", "log.csv", "-o", "out", "--parts", "2", "-q"), ("out",)),
+    "tune": (
+        ("tune", "log.parquet", "-o", "out", "--resume", "outrecord.json", "--trials", "2", "--folds",
+         "1", "--bias", "none", "--space", "p=0.0..1.0", "--set", "n_estimators=2", "--set",
+         "min_data_in_leaf=2", "--threads", "1", "-q"),
+        ("out",),
+    ),
+    "report": (
+        ("report", "model", "--log", "log.csv", "-o", "out.html", "--resamples", "0", "-m",
+         "relative-ctr", "--threads", "1", "-q"),
+        ("out.html",),
+    ),
     "train": (("train", "log.csv", "-o", "out", *TRAINING), ("out",)),
     "train xgboost": (
         ("train", "log.csv", "-o", "out", "--booster", "xgboost", *TRAINING), ("out",),
@@ -80,6 +92,9 @@ def _read(path: Path) -> None:
         pq.read_table(path)
     elif path.suffix == ".json":
         if not path.read_text().endswith("}\n"):
+            raise AssertionError(f"half of {path.name}")
+    elif path.suffix == ".html":
+        if not path.read_text().rstrip().endswith("</html>"):
             raise AssertionError(f"half of {path.name}")
     elif (path / "samples.json").exists():
         check_export(path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import shutil
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 import unskew
 from fuzz.mutations import mutated_array, mutated_bytes, mutated_json, mutated_text
 from fuzz.oracle import Kind, main
+from unskew.choose.ranker import AutoRanker
 from unskew.rankers.click_model.ranker import ClickModelRanker
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 from unskew.rankers.neural.ranker import NeuralRanker
@@ -31,6 +33,7 @@ importlib.import_module("xgboost")
 QUICK = {"verbose": 0, "n_jobs": 1, "random_state": 0}
 
 
+@cache
 def small_log() -> unskew.Impressions:
     """A log with categories, gaps, contexts, weights and grades."""
     rng = np.random.default_rng(0)
@@ -62,6 +65,7 @@ def prepare_models(folder: Path) -> None:
         "ranksvm": PropensityRankSVM(**QUICK, max_rounds=2),
         "click-model": ClickModelRanker(**trees, click_model="pbm"),
         "dnn": NeuralRanker(**QUICK, hidden=(5, 4), n_epochs=1),
+        "auto": AutoRanker(**QUICK, trials=4),
     }
     for name, ranker in rankers.items():
         ranker.fit(log).save(folder / name)
@@ -166,6 +170,14 @@ def _use_model(ranker: object) -> str | None:
     repr(ranker.position_bias_), repr(ranker.bias_history_), list(ranker.bias_history_)
     if len(ranker.t_plus_) != ranker.bias_history_.t_plus.shape[1]:
         return "the history has another length than the bias"
+    if hasattr(ranker, "choice_"):
+        str(ranker.choice_)
+    if getattr(ranker, "click_model_", None) is not None:
+        # What it learned of clicks is used on logs, by kernels that look at no index.
+        log = small_log()
+        clicks = ranker.click_model_.on(log).predict(np.full(log.n_documents, 0.5))
+        if not np.isfinite([clicks.conditional, clicks.marginal]).all():
+            return "chances of clicks are not finite"
     if hasattr(ranker, "trees_") and not np.isfinite(ranker.feature_importances_).all():
         return "importances are not finite"
     return None
@@ -202,7 +214,7 @@ def _use_impressions(data: unskew.Impressions) -> str | None:
 KINDS = (
     Kind(
         "models",
-        ("lightgbm", "xgboost", "click-model", "ranksvm", "dnn"),
+        ("lightgbm", "xgboost", "click-model", "ranksvm", "dnn", "auto"),
         prepare_models,
         attempt_model,
     ),

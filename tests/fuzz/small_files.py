@@ -1,4 +1,4 @@
-"""Files of a few lines: biases in JSON, settings in TOML."""
+"""Small files: biases, settings, records of a search, names of features, queries, guidelines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ import numpy as np
 from fuzz.mutations import STRANGE, mutated_bytes, mutated_json
 from fuzz.oracle import Kind, main
 from unskew.bias.saved import load_bias, load_propensities
+from unskew.choose.tuning_record import TuningRecord, _digest
 from unskew.cli.train_settings import make_ranker, ranker_settings, read_config
+from unskew.log.feature_list import feature_list
+from unskew.online.judging.guidelines import read_guidelines
+from unskew.online.judging.queries import read_queries
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 from unskew.rankers.settings import check_settings
 
@@ -91,6 +95,85 @@ def _toml(value: Any) -> str:
     return "{}" if value == {} or isinstance(value, dict) else json.dumps(value)
 
 
+# Records of a search ------------------------------------------------------------------------------
+
+ABOUT = {"ranker": "lambdamart", "n_folds": 2, "k": 10, "space": {"p": "0.0..1.0"}, "log": "12ab"}
+TRIALS = [
+    {"number": k, "settings": {"p": 0.1 * k, "debias": "pairwise"}, "status": status,
+     "mean": 0.5 + 0.01 * k, "gains": [[1.0, 2.0, 0.5]] * folds, "seconds": [0.5] * folds,
+     "reason": None if status != "refused" else "p is too high"}
+    for k, (status, folds) in enumerate(
+        [("complete", 2), ("given up", 1), ("refused", 0), ("complete", 2)]
+    )
+]  # fmt: skip
+
+
+def attempt_record(sample: Path, case: int, place: Path) -> str | None:
+    """The trials of a search: those of the file, and nothing that cannot be compared."""
+    rng = np.random.default_rng([case, 14])
+    content = json.loads(json.dumps({"kind": "tuning", "about": ABOUT, "trials": TRIALS}))
+    if rng.random() < 0.9:
+        content["trials" if rng.random() < 0.8 else "about"] = mutated_json(
+            content["trials"] if rng.random() < 0.9 else content["about"], rng
+        )
+    if rng.random() < 0.9:
+        content["sha256"] = _digest(content)
+    raw = json.dumps(content).encode()
+    file = place / "trials.json"
+    file.write_bytes(mutated_bytes(raw, rng) if rng.random() < 0.2 else raw)
+    record = TuningRecord.opened(file, ABOUT)
+    if (
+        json.loads(json.dumps([one.to_dict() for one in record.trials]))
+        != json.loads(file.read_bytes())["trials"]
+    ):
+        return f"{record.trials}"
+    gains = [np.stack(one.gains).sum() for one in record.complete]
+    best = record.best
+    usable = np.isfinite(gains).all() and (best is None or np.isfinite(best.mean))
+    return None if usable else "trials that cannot be compared"
+
+
+# Lines of text ------------------------------------------------------------------------------------
+
+LINES = "# what the model may use\nprice\nage\n\n colour \nbm25 of title\n"
+
+
+def attempt_names(sample: Path, case: int, place: Path) -> str | None:
+    """Names of features, one a line: those of the file, each once."""
+    rng = np.random.default_rng([case, 15])
+    file = place / "names.txt"
+    raw = LINES.encode()
+    if rng.random() < 0.3:
+        raw = "\ufeff".encode() + raw.replace(b"\n", b"\r\n")
+    for _ in range(int(rng.integers(0, 3))):
+        raw = mutated_bytes(raw, rng) or b" "
+    file.write_bytes(raw)
+    names = feature_list(file)
+    text = raw.decode().removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    slow = [line.strip() for line in text.split("\n") if line[:1] != "#"]
+    slow = [line for line in slow if line]
+    if names != slow or len(set(slow)) != len(slow) or not slow:
+        return f"{names}, slowly {slow}"
+    return None
+
+
+def attempt_queries(sample: Path, case: int, place: Path) -> str | None:
+    """Queries to judge and guidelines: every line, and HTML in which nothing runs."""
+    rng = np.random.default_rng([case, 16])
+    raw = b"red shoes\nblue\n\n007\n<b>x</b>\n[a](javascript:1) ![b](http://c)\n"
+    for _ in range(int(rng.integers(0, 3))):
+        raw = mutated_bytes(raw, rng) or b" "
+    file = place / "queries.txt"
+    file.write_bytes(raw)
+    shown = read_guidelines(file)
+    if any(tag in shown.lower() for tag in ("<script", "<img", "<b>", 'href="javascript')):
+        return f"what an author wrote would run: {shown[:200]}"
+    found = [one.query for one in read_queries(file)]
+    text = raw.decode().removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    slow = [line for line in text.split("\n") if line.strip()]
+    return None if found == slow and len(set(slow)) == len(slow) else f"{found}, slowly {slow}"
+
+
 def _nothing(folder: Path) -> None:
     """Cases make their own files."""
 
@@ -101,6 +184,9 @@ UnbiasedLambdaMART()
 KINDS = (
     Kind("bias files", ("bias",), _nothing, attempt_bias),
     Kind("configs", ("config",), _nothing, attempt_config),
+    Kind("records of a search", ("record",), _nothing, attempt_record),
+    Kind("lists of features", ("names",), _nothing, attempt_names),
+    Kind("queries and guidelines", ("queries",), _nothing, attempt_queries),
 )
 
 if __name__ == "__main__":

@@ -197,3 +197,12 @@ def test_a_gap_in_a_column_of_floats_is_null():
     """NaN is what data frames write for a missing id: it is missing, and not a number."""
     assert _column("query", np.array([1.0, np.nan])).null_count == 1
     assert _column("query", [1.0, None]).null_count == 1
+
+
+def test_lists_of_very_large_ids() -> None:
+    """Whole numbers beyond 63 bits stay numbers, beyond 64 bits they are exact texts."""
+    given = example(4)
+    large, larger = [10**19, 10**19, 10**19 + 1, 10**19 + 1], [10**25 + k for k in range(4)]
+    data = Impressions.from_arrays(None, **(given | {"query": large, "doc": larger}))
+    assert data.queries.tolist() == [10**19, 10**19 + 1]
+    assert sorted(data.documents.doc.tolist()) == [str(doc) for doc in larger]

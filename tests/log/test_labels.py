@@ -181,3 +181,11 @@ def test_letor_text_by_name(name: str) -> None:
     """LETOR text is told by the ending of its name, compressed or not."""
     assert is_letor(Path(name))
     assert not is_letor(name + ".parquet")
+
+
+def test_a_long_line_is_shown_in_part(tmp_path):
+    """Of a line that is not LETOR text the error shows 60 characters."""
+    file = tmp_path / "labels.txt"
+    file.write_text("1 qid:1 1:1\n" + "x" * 100 + "\n")
+    with pytest.raises(DataError, match=r"line 2: 'x{60}' is not LETOR text"):
+        unskew.read_labels(file)

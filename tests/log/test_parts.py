@@ -290,3 +290,51 @@ def test_no_part_and_no_number_are_refused(tmp_path: Path) -> None:
         _log().save(tmp_path / "parts", parts=0)
     with pytest.raises(UsageError, match="there is no part"), parts_writer(tmp_path / "parts"):
         pass
+
+
+def _changed(folder: Path, **entries: object) -> None:
+    """Write entries of the manifest anew and sign it."""
+    manifest = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(manifest_text({**manifest, **entries}))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: {"parts": [{**m["parts"][0], "sessions": -1}]}, "must be a whole number"),
+        (lambda m: {"parts": [{**m["parts"][0], "clicks": "x"}]}, "must be a whole number"),
+        (lambda m: {"parts": [{**m["parts"][0], "sessions": 10**6}]}, "lists 1,000,000"),
+        (lambda m: {"parts": [m["parts"][0], m["parts"][0]]}, "listed twice"),
+        (lambda m: {"parts": []}, "there is no part"),
+        (lambda m: {"feature_dtype": "O"}, "features of object"),
+        (lambda m: {"categories": {"nothing": ["a"]}}, "does not exist"),
+        (lambda m: {"feature_names": [1]}, "must be different texts"),
+        (lambda m: {"contexts": ["a", "a"]}, "contexts must be different"),
+        (lambda m: {"contexts": [None]}, "contexts must be different"),
+    ],
+)
+def test_a_signed_manifest_is_not_believed(change, message, tmp_path: Path) -> None:
+    """What the manifest says of its parts is checked against them, though its checksum fits."""
+    folder = tmp_path / "parts"
+    _log().save(folder, parts=2)
+    _changed(folder, **change(json.loads((folder / MANIFEST).read_text())))
+    with pytest.raises(StoreError, match=message):
+        unskew.load(folder)
+
+
+def test_contexts_and_categories_of_a_part_are_those_of_the_whole(tmp_path: Path) -> None:
+    """A part with a context or category that the whole does not list is refused."""
+    rows = {
+        "session": [1, 1, 2, 2], "query": [1, 1, 2, 2], "doc": [1, 2] * 2, "position": [1, 2] * 2,
+        "click": [1, 0] * 2, "context": ["phone"] * 2 + ["desk"] * 2, "colour": list("rgbr"),
+    }  # fmt: skip
+    folder = tmp_path / "parts"
+    data = unskew.read_log(rows, context="context", categorical=["colour"])
+    for changes, message in (
+        ({"contexts": ["phone"]}, "a context that the whole has not"),
+        ({"categories": {"colour": ["r"]}}, "a category that the whole has not"),
+    ):
+        data.save(folder, parts=2)
+        _changed(folder, **changes)
+        with pytest.raises(StoreError, match=message):
+            unskew.load(folder)

@@ -8,6 +8,12 @@ import pytest
 import unskew
 from kinds import write
 from unskew import DataError
+from unskew.log.coding import SessionCoder
+from unskew.log.columns import FeatureColumns
+from unskew.log.inspection import inspect_log
+from unskew.log.read import LogOptions
+from unskew.log.sessions import add_sorted_sessions
+from unskew.log.sources.table import first_line
 
 
 def log(**columns):
@@ -76,3 +82,50 @@ def test_the_file_and_its_row_among_many(tmp_path, ending):
         write(pa.table(rows), tmp_path / f"{number}.{ending}")
     with pytest.raises(DataError, match=rf"1\.{ending}, row 1 .*'click' is neither 0 or 1 nor"):
         unskew.read_log(tmp_path)
+
+
+def test_a_blank_first_line(tmp_path):
+    """A CSV file that begins with a blank line has no header, and is not read without one."""
+    file = tmp_path / "log.csv"
+    write(log(), file)
+    file.write_text("\n" + file.read_text())
+    with pytest.raises(DataError, match="a header line with column names is needed"):
+        unskew.read_log(file)
+
+
+def test_a_column_without_a_name(tmp_path):
+    """A Parquet file or table with an unnamed column is refused by the number of the column."""
+    table = log(**{"": [1.0, 2.0] * 3})
+    write(table, tmp_path / "log.parquet")
+    with pytest.raises(DataError, match=r"log\.parquet: column 6 has no name"):
+        unskew.read_log(tmp_path / "log.parquet")
+    with pytest.raises(DataError, match="column 6 has no name"):
+        unskew.read_log(table)
+
+
+def test_a_log_without_a_click_is_one_problem():
+    """Inspecting counts a log without clicks as one problem, however many rows it has."""
+    found = inspect_log(log(click=[0] * 6), LogOptions())
+    assert [(problem.kind, problem.count) for problem in found.problems] == [("no_click", 1)]
+
+
+def test_long_messages_are_shortened():
+    """Of what a library says the first line is shown, 300 characters of it at most."""
+    assert first_line(ValueError("x" * 1000)) == "x" * 300
+    assert first_line(ValueError("one\ntwo")) == "one"
+    assert first_line(ValueError()) == "ValueError"
+
+
+def test_rows_that_somebody_sorted():
+    """Rows sorted by session elsewhere, in batches that cut sessions, are the log that reading gives."""
+    expected = unskew.read_log(log(x=[0.5, 1.5] * 3))
+    columns = {"session": "session", "query": "query", "doc": "doc", "position": "position"}
+    table = log().select([*columns, "click"]).append_column("f0", pa.array([0.5, 1.5] * 3))
+    table = table.append_column("row", pa.array(range(6)))
+    features = FeatureColumns(("x",))
+    coder = SessionCoder(features)
+    add_sorted_sessions(iter(table.to_batches(max_chunksize=1)), coder, features)
+    found = coder.impressions()
+    assert found.n_sessions == expected.n_sessions == 3
+    assert found.features.values.tolist() == expected.features.values.tolist()
+    assert found.patterns.count.tolist() == expected.patterns.count.tolist()

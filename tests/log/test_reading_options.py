@@ -8,8 +8,10 @@ import pytest
 
 import unskew
 from unskew.errors import DataError, UsageError
+from unskew.log.feature_list import feature_list
 from unskew.log.inspection import inspect_log
 from unskew.log.read import LogOptions
+from unskew.store import MANIFEST, manifest_text
 
 GOOD = {
     "session": [1, 1, 2, 2, 3, 3, 4, 4],
@@ -236,3 +238,15 @@ def test_a_day_without_sessions():
     assert any(
         "1 days with less than a tenth of the usual sessions: 2024-03-07" in n for n in found.notes
     )
+
+
+def test_the_features_of_a_damaged_model_are_not_taken(tmp_path):
+    """A manifest that was changed after it was saved names no features."""
+    (tmp_path / MANIFEST).write_text(
+        manifest_text({"kind": "x", "version": 1, "files": {}, "feature_names": ["a", "b"]})
+    )
+    assert feature_list(tmp_path) == ["a", "b"]
+    text = (tmp_path / MANIFEST).read_text()
+    (tmp_path / MANIFEST).write_text(text.replace('"b"', '"c"'))
+    with pytest.raises(DataError, match="was changed after it was saved"):
+        feature_list(tmp_path)

@@ -10,6 +10,7 @@ from unskew.errors import DataError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
+from unskew.rankers.inputs import check_rankable
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 
 QUICK = {"n_estimators": 4, "verbose": 0, "n_jobs": 1, "random_state": 0, "min_data_in_leaf": 3}
@@ -101,3 +102,25 @@ def test_documents_that_nothing_tells_apart():
         values = same.copy()
         values[2, 0] = other
         check_rankable(Features(values, ("a", "b")))
+
+
+def test_one_document_among_thousands_differs():
+    """Documents are alike only if all of them are, wherever the one that differs stands."""
+    for row in (1, 1023, 1024, 1025, 2048, 2999):
+        values = np.zeros((3000, 2))
+        values[row, 1] = 1.0
+        check_rankable(Features(values, ("a", "b")))
+    with pytest.raises(DataError, match="the same value in all documents"):
+        check_rankable(Features(np.zeros((3000, 2)), ("a", "b")))
+
+
+def test_the_warning_of_unseen_categories_points_at_the_caller(rows):
+    """The line that a warning names is the one that called the model."""
+    X, click, beside = rows
+    colour = pd.Categorical(np.array(["r", "g", "b"])[np.arange(len(X)) % 3])
+    frame = pd.DataFrame({"x": X[:, 0], "colour": colour})
+    ranker = UnbiasedLambdaMART(**QUICK).fit(frame, click, **beside)
+    other = frame.assign(colour=pd.Categorical(["new", *frame["colour"][1:]]))
+    with pytest.warns(UserWarning, match="has never seen") as told:
+        ranker.predict(other)
+    assert told[0].filename == __file__

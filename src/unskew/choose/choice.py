@@ -11,6 +11,7 @@ import numpy as np
 from unskew.choose.blend import Blend, trust_of
 from unskew.choose.candidates import SHORT, TITLES
 from unskew.choose.found import Trial
+from unskew.rankers.saving import finite
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,16 @@ class Choice:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`; a ValueError if it is something else."""
-        weights = {str(part): float(weight) for part, weight in content["weights"].items()}
+        weights = {str(part): finite(one, "weights") for part, one in content["weights"].items()}
         if not isinstance(content["winner"], str) or not set(weights) <= set(TITLES):
             raise ValueError("choice has an unknown part")
         lists = {key: tuple(content[key]) for key in ("reasons", "trials", "blends")}
         if not all(isinstance(one, dict) for key in ("trials", "blends") for one in lists[key]):
             raise ValueError("choice has a trial that is no object")
-        return cls(content["winner"], weights, seconds=float(content["seconds"]), **lists)
+        seconds = finite(content["seconds"], "seconds")
+        found = cls(content["winner"], weights, seconds=seconds, **lists)
+        str(found)  # whatever a trial lacks is missed when the choice is printed
+        return found
 
     def __str__(self) -> str:
         header = f"{'tried':<42}{'leaves':>7}{'fold':>5}{'trees':>7}{'held-out':>11}{'seconds':>9}"

@@ -29,7 +29,7 @@ from unskew.rankers.click_model.judgements import Judgements
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.rankers.click_model.ranker import ClickModelRanker
 from unskew.rankers.inputs import check_rankable
-from unskew.rankers.saving import read_json, write_json
+from unskew.rankers.saving import finite, read_json, write_json
 from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, optional, seed_of
 from unskew.rankers.training import Callback, TrainingRound
 from unskew.rankers.tree_ranker import TREES, TreeRanker
@@ -279,4 +279,6 @@ class AutoRanker(TreeRanker):
         self.choice_ = Choice.from_dict(content["choice"])
         model = content["click_model"]
         self.click_model_ = None if model is None else LearnedClickModel.from_dict(model)
-        self.offset_, self.prior_strength_ = float(content["offset"]), content["prior_strength"]
+        self.offset_ = finite(content["offset"], "offset")
+        strength = content["prior_strength"]
+        self.prior_strength_ = None if strength is None else finite(strength, "prior_strength")

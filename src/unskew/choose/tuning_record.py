@@ -17,6 +17,7 @@ from unskew.choose.search_space import Space
 from unskew.choose.tuning_measure import TuningMeasure
 from unskew.errors import StoreError, UsageError
 from unskew.log.impressions import Impressions
+from unskew.rankers.saving import finite, numbers
 from unskew.store import replace_file
 
 KIND, VERSION = "tuning", 1
@@ -54,14 +55,18 @@ class TuningTrial:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> TuningTrial:
         """The inverse of `to_dict`."""
-        gains = [np.array(one, dtype=np.float64) for one in content["gains"]]
+        gains = [numbers(one, "gains") for one in content["gains"]]
         if content["status"] not in _STATES or not isinstance(content["settings"], dict):
             raise ValueError("a trial has no status or settings")
-        mean = content["mean"]
+        if type(content["number"]) is not int or not isinstance(content["reason"], str | None):
+            raise ValueError("a trial has no number, or a reason that is no text")
+        mean, seconds = content["mean"], numbers(content["seconds"], "seconds")
+        if not all(np.isfinite(one).all() for one in (*gains, seconds)):
+            raise ValueError("gains and seconds must be finite")
         return cls(
-            int(content["number"]), content["settings"], content["status"],
-            float("nan") if mean is None else float(mean), gains,
-            [float(one) for one in content["seconds"]], content["reason"],
+            content["number"], content["settings"], content["status"],
+            float("nan") if mean is None else finite(mean, "mean"), gains, seconds.tolist(),
+            content["reason"],
         )  # fmt: skip
 
 
@@ -79,17 +84,30 @@ class TuningRecord:
         if record.path is None or not record.path.exists():
             return record
         content = _content(record.path)
+        if content.get("sha256") != _digest(content):
+            raise StoreError(f"{record.path} was changed after it was written: remove it")
         for name, value in about.items():
-            if content.get("about", {}).get(name) != value:
+            if not isinstance(content.get("about"), dict) or content["about"].get(name) != value:
                 raise UsageError(
                     f"{record.path} is of another search: its {name} differs; give the same data and "
                     "search again, or another file"
                 )
         try:
             record.trials = [TuningTrial.from_dict(one) for one in content["trials"]]
-        except (KeyError, TypeError, ValueError) as error:
+            record._check()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{record.path} is damaged ({error}): remove it") from error
         return record
+
+    def _check(self) -> None:
+        """Raise a ValueError for trials that cannot be of one search."""
+        if [one.number for one in self.trials] != list(range(len(self.trials))):
+            raise ValueError("the trials are not numbered one after the other")
+        if len({len(gains) for one in self.trials for gains in one.gains}) > 1:
+            raise ValueError("the gains of trials have different lengths")
+        for one in self.complete:
+            if len(one.gains) != self.about["n_folds"] or np.isnan(one.mean):
+                raise ValueError(f"trial {one.number} is not complete")
 
     def add(self, trial: TuningTrial) -> None:
         """Keep one more trial, in the file as well."""
@@ -99,7 +117,7 @@ class TuningRecord:
                 "written_by": "unskew", "kind": KIND, "version": VERSION, "about": self.about,
                 "trials": [one.to_dict() for one in self.trials],
             }  # fmt: skip
-            text = json.dumps(content)
+            text = json.dumps({**content, "sha256": _digest(content)})
             self.path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(self.path, lambda file: file.write_text(text, encoding="utf-8"))
 
@@ -174,6 +192,12 @@ def _content(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise StoreError(f"{path} is no record of a search: give another file")
     return content
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    """The checksum of what a record says."""
+    said = {name: content.get(name) for name in ("about", "trials")}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

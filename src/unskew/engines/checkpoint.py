@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unskew.array_types import FloatArray
 from unskew.engines.job import Progress
 from unskew.errors import StoreError
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.rankers.click_model.training import Round
-from unskew.rankers.saving import numbers, read_json, write_json
-from unskew.store import MANIFEST, open_folder, write_folder
+from unskew.rankers.saving import finite, numbers, read_json, write_json
+from unskew.store import MANIFEST, open_folder, parse_json, write_folder
 from unskew.trees.structure import check_xgboost
 
 KIND = "checkpoint"
@@ -59,24 +59,55 @@ def read_checkpoint(folder: Path, key: str) -> Progress | None:
                 "another folder, or remove this one to begin anew"
             )
         try:
-            return _restored(read_json(stored.files[_STATE]), stored.files[_TREES].read_bytes())
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            trees = stored.files[_TREES]
+            return _restored(read_json(stored.files[_STATE]), trees.read_bytes(), trees)
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, StoreError):
+                raise
             raise StoreError(
                 f"{folder} does not hold a checkpoint ({error}): remove it to begin anew"
             ) from error
 
 
-def _restored(state: dict[str, Any], trees: bytes) -> Progress:
-    check_xgboost(json.loads(trees), None)
+def _restored(state: dict[str, Any], trees: bytes, file: Path) -> Progress:
+    content = parse_json(trees, file)
+    check_xgboost(content, None)
+    n_trees = len(content["learner"]["gradient_booster"]["model"]["trees"])
+    if state["n_trees"] != n_trees:
+        raise ValueError(f"{n_trees} trees, but {state['n_trees']!r} are told of")
+    t_plus, t_minus = _curves(state)
+    looks = _looks(state["looks"])
+    models = [_model(model, n_trees) for model in state["models"]]
+    offset, without = (
+        None if state[name] is None else finite(state[name], name)
+        for name in ("offset", "without_a_tree")
+    )
+    return Progress(n_trees, trees, t_plus, t_minus, looks, models, offset, without)
+
+
+def _curves(state: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
+    """Both curves of every round: numbers above 0, as many in every round."""
     curves = [
         np.array([numbers(row, name) for row in state[name]], dtype=np.float64)
         for name in ("t_plus", "t_minus")
     ]
-    looks = np.array(state["looks"], dtype=np.float64)
-    return Progress(
-        int(state["n_trees"]), trees, curves[0], curves[1], looks,
-        [_model(model) for model in state["models"]], state["offset"], state["without_a_tree"],
-    )  # fmt: skip
+    if curves[0].shape != curves[1].shape or curves[0].ndim != 2:
+        raise ValueError("t_plus and t_minus differ in length, or in the number of rounds")
+    for curve in curves:
+        if not ((curve > 0) & np.isfinite(curve)).all():
+            raise ValueError("t_plus and t_minus must be above 0 and finite")
+    return curves[0], curves[1]
+
+
+def _looks(rows: Any) -> FloatArray:
+    """What the held-out parts said of each round: a number, or one for each position."""
+    if isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows):
+        looks = np.array([numbers(row, "looks") for row in rows], dtype=np.float64)
+    else:
+        looks = numbers(rows, "looks")
+    if not np.isfinite(looks).all():
+        raise ValueError("looks must be finite")
+    return looks
 
 
 def _plain(model: Any) -> Any:
@@ -87,8 +118,10 @@ def _plain(model: Any) -> Any:
     return [model.n_trees, None if found is None else found.to_dict()]
 
 
-def _model(content: Any) -> Any:
+def _model(content: Any, most: int) -> Any:
+    n_trees, found = (content, None) if isinstance(content, int) else content
+    if type(n_trees) is not int or not 0 <= n_trees <= most:
+        raise ValueError(f"a round has {n_trees!r} of {most} trees")
     if isinstance(content, int):
         return content
-    n_trees, found = content
     return Round(n_trees, None if found is None else LearnedClickModel.from_dict(found))

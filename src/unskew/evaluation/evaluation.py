@@ -21,6 +21,8 @@ from unskew.log.labelled import LabelledData
 if TYPE_CHECKING:
     from unskew.charts import DotChart
 
+# Of a higher grade the gain, 2^grade - 1, is no finite number.
+MOST_GRADE = 1000
 DEFAULT_METRICS = ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map")
 TIES = ("average", "stable")
 
@@ -133,6 +135,8 @@ def _groups(query: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp
 
 
 def _check_relevance(relevance: FloatArray, metrics: Sequence[Metric], max_grade: int) -> None:
+    if not 0 < max_grade <= MOST_GRADE:
+        raise UsageError(f"max_grade must be in [1, {MOST_GRADE}], got {max_grade}")
     negative = np.flatnonzero(relevance < 0)
     if len(negative):
         row = negative[0]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from unskew.errors import DataError, UsageError
-from unskew.store import MANIFEST
+from unskew.errors import DataError, StoreError, UsageError
+from unskew.store import read_manifest
 
 
 def feature_list(given: str | os.PathLike[str] | Sequence[str] | None) -> list[str] | None:
@@ -38,7 +37,7 @@ def _read(path: Path) -> list[str]:
     if path.is_dir():
         return _of_model(path)
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file of feature names; check the path") from None
     except UnicodeDecodeError as error:
@@ -48,12 +47,12 @@ def _read(path: Path) -> list[str]:
 
 def _of_model(path: Path) -> list[str]:
     try:
-        names = json.loads((path / MANIFEST).read_bytes())["feature_names"]
-    except (OSError, ValueError, KeyError, TypeError):
-        names = None
+        names, why = read_manifest(path).get("feature_names"), ""
+    except StoreError as error:
+        names, why = None, f" ({error})"
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise DataError(
-            f"{path}: the folder is not a saved model, whose features could be taken. Remedy: give a "
-            "file with one name a line, or the folder of a model."
+            f"{path}: the folder is not a saved model, whose features could be taken{why}. Remedy: "
+            "give a file with one name a line, or the folder of a model."
         )
     return names

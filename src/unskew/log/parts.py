@@ -9,6 +9,7 @@ queries is a sum over parts.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -46,6 +47,7 @@ from unskew.store import (
 KIND = "impressions-parts"
 VERSION = 1
 _COUNTS = ("sessions", "queries", "documents", "pages", "patterns", "clicks")
+_DTYPES = ("float32", "float64")
 _COMMON = ("feature_names", "feature_dtype")
 
 
@@ -72,10 +74,12 @@ class PartEntry:
         name = content["name"]
         if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
             raise ValueError(f"{name!r} is no name of a part")
-        counts = {key: int(content[key]) for key in _COUNTS}
-        return cls(
-            name, str(content["sha256"]), counts, int(content["rows"]), int(content["max_position"])
-        )
+        counts = {key: content[key] for key in (*_COUNTS, "rows", "max_position")}
+        for key, count in counts.items():
+            if type(count) is not int or count < 0:
+                raise ValueError(f"the {key} of {name} must be a whole number, got {count!r}")
+        rows, max_position = counts.pop("rows"), counts.pop("max_position")
+        return cls(name, str(content["sha256"]), counts, rows, max_position)
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ class Parts(Sequence[Impressions]):
             return _single(Path(path))
         meta = read_folder(path, kind=KIND, version=VERSION).meta
         try:
-            return cls(
+            found = cls(
                 Path(path),
                 tuple(PartEntry.from_dict(entry) for entry in meta["parts"]),
                 tuple(meta["feature_names"]),
@@ -132,8 +136,26 @@ class Parts(Sequence[Impressions]):
                 {name: tuple(texts) for name, texts in meta["categories"].items()},
                 tuple(meta["contexts"]),
             )
+            found._check()
+            return found
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{path} does not describe parts ({error!r}): restore it") from error
+
+    def _check(self) -> None:
+        """Raise a ValueError for a description that no folder of parts can have."""
+        names = [entry.name for entry in self.entries]
+        if not names or len(set(names)) != len(names):
+            raise ValueError("there is no part, or one is listed twice")
+        if self.feature_dtype not in _DTYPES:
+            raise ValueError(f"features of {self.feature_dtype}")
+        for what, values in (("features", self.feature_names), *self.categories.items()):
+            if set(map(type, values)) - {str} or len(set(values)) != len(values):
+                raise ValueError(f"{what} must be different texts")
+        if not set(self.categories) <= set(self.feature_names):
+            raise ValueError("categories of a feature that does not exist")
+        kinds = set(map(type, self.contexts))
+        if kinds not in ({int}, {str}, set()) or len(set(self.contexts)) != len(self.contexts):
+            raise ValueError("contexts must be different texts or whole numbers")
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -155,15 +177,28 @@ class Parts(Sequence[Impressions]):
         folder = self.path / entry.name
         _check_manifest(folder, entry, self.path)
         data = saved.load(folder, features=features)
+        _check_counts(data, entry, folder)
+        if not set(data.contexts.tolist()) <= set(self.contexts):
+            raise StoreError(f"{folder} has a context that the whole has not: restore the folder")
         if not features:
             return _with_contexts(data, self.contexts)
+        self._check_features(data, folder)
+        documents = replace(data.documents, features=recoded(data.features, dict(self.categories)))
+        return _with_contexts(replace(data, documents=documents), self.contexts)
+
+    def _check_features(self, data: Impressions, folder: Path) -> None:
+        """Refuse a part with other features, or with a category that the whole has not."""
         if data.features.names != self.feature_names:
             raise StoreError(
                 f"{folder} has the features {list(data.features.names)}, the other parts have "
                 f"{list(self.feature_names)}: restore the folder"
             )
-        documents = replace(data.documents, features=recoded(data.features, dict(self.categories)))
-        return _with_contexts(replace(data, documents=documents), self.contexts)
+        for name, texts in data.features.categories.items():
+            if not set(texts) <= set(self.categories.get(name, ())):
+                raise StoreError(
+                    f"{folder}: feature {name!r} has a category that the whole has not: restore the "
+                    "folder"
+                )
 
     def total(self, count: str) -> int:
         """The sum of one of the counts (sessions, queries, documents, …) over the parts."""
@@ -198,7 +233,9 @@ class Parts(Sequence[Impressions]):
 def load(path: str | os.PathLike[str]) -> Impressions:
     """The Impressions of a folder, whether they were saved whole or in parts."""
     if read_kind(path) == KIND:
-        return Parts.open(path).whole()
+        # Whoever replaces the parts waits until all of them are read.
+        with folder_lock(Path(path), exclusive=False):
+            return Parts.open(path).whole()
     return saved.load(path)
 
 
@@ -228,6 +265,16 @@ def _check_manifest(folder: Path, entry: PartEntry, whole: Path) -> None:
             f"{folder} is another part than the one that {whole / MANIFEST} lists: restore the "
             "folder or compact the log again"
         )
+
+
+def _check_counts(data: Impressions, entry: PartEntry, folder: Path) -> None:
+    """Refuse a part that holds more or less than the manifest of the whole says."""
+    for name, count in {**entry.counts, "rows": entry.rows}.items():
+        if getattr(data, f"n_{name}") != count:
+            raise StoreError(
+                f"{folder} holds {getattr(data, f'n_{name}'):,} {name}, but {MANIFEST} of the whole "
+                f"lists {count:,}: restore the folder or compact the log again"
+            )
 
 
 def _with_contexts(data: Impressions, contexts: Sequence[Any]) -> Impressions:
@@ -369,10 +416,14 @@ def parts_writer(path: str | os.PathLike[str]) -> Iterator[PartsWriter]:
     An existing folder of parts is replaced. If the block fails, everything is as it was.
     """
     out = Path(os.path.realpath(path))
-    check_replaceable(out, KIND)
+    exists = out.is_dir()
+    if exists:
+        with folder_lock(out, exclusive=False):  # another writer may be about to replace it
+            check_replaceable(out, KIND)
+    else:
+        check_replaceable(out, KIND)
     out.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(out.parent)
-    exists = out.is_dir()
     with temporary_folder(out if exists else out.parent) as staging:
         writer = PartsWriter(staging, os.urandom(4).hex())
         yield writer
@@ -382,9 +433,19 @@ def parts_writer(path: str | os.PathLike[str]) -> Iterator[PartsWriter]:
         if not exists:
             (staging / MANIFEST).write_bytes(text)
             _drop_others(staging, {*writer.names(), MANIFEST})
-            staging.rename(out)
-        else:
+        if exists or not _renamed(staging, out):
             _replace(out, staging, writer.names(), text)
+
+
+def _renamed(staging: Path, out: Path) -> bool:
+    """Whether the folder got its name; not if another process was faster and wrote one."""
+    try:
+        staging.rename(out)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    return True
 
 
 def _drop_others(staging: Path, kept: set[str]) -> None:
@@ -396,6 +457,7 @@ def _drop_others(staging: Path, kept: set[str]) -> None:
 
 def _replace(out: Path, staging: Path, names: Sequence[str], manifest: bytes) -> None:
     with folder_lock(out, exclusive=True):
+        check_replaceable(out, KIND)
         old = [file.parent.name for file in out.glob(f"part-*/{MANIFEST}")]
         for name in names:
             (staging / name).rename(out / name)

@@ -12,6 +12,7 @@ from unskew.errors import DataError
 from unskew.paper.runs import FILE, Result, read_results
 from unskew.paper.sections import SECTIONS, StudySection, Table
 from unskew.reporting.page import Section, page, paragraph, table
+from unskew.store import replace_file
 
 MARKDOWN, REPORT = "results.md", "report.html"
 
@@ -33,12 +34,17 @@ def render(folder: Path) -> dict[str, StudySection]:
     for name, section in written.items():
         if section.plot is not None:
             save_png(section.plot, folder / f"{name}.png")
-            (folder / f"{name}.svg").write_text(grid_svg(section.plot), encoding="utf-8")
+            _write(folder / f"{name}.svg", grid_svg(section.plot))
     lead = _lead(results)
     title = f"The paper's experiments on {results[0].data}"
-    (folder / MARKDOWN).write_text(_markdown(title, lead, written), encoding="utf-8")
-    (folder / REPORT).write_text(_html(title, lead, written), encoding="utf-8")
+    _write(folder / MARKDOWN, _markdown(title, lead, written))
+    _write(folder / REPORT, _html(title, lead, written))
     return written
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a text whole or not at all."""
+    replace_file(file, lambda path: path.write_text(text, encoding="utf-8"))
 
 
 def _lead(results: Sequence[Result]) -> str:

@@ -184,6 +184,7 @@ def _columns() -> list[tuple[str, pa.DataType]]:
 
 
 SCHEMA = pa.schema(_columns())
+_OPTIONAL = {one.name for one in fields(Result) if str(one.type).endswith(" | None")}
 
 
 def read_results(folder: Path) -> list[Result]:
@@ -203,7 +204,14 @@ def read_results(folder: Path) -> list[Result]:
             f"{path} has no column {missing[0]!r}: it is not a file of results of this version; give "
             "another folder with --out"
         )
-    rows = table.select(SCHEMA.names).to_pylist()
+    try:
+        table = table.select(SCHEMA.names).cast(SCHEMA)
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(f"{path} does not hold results ({error}): restore it") from error
+    for name in SCHEMA.names:
+        if table.column(name).null_count and name not in _OPTIONAL:
+            raise DataError(f"{path}: column {name!r} has an empty value: restore the file")
+    rows = table.to_pylist()
     return [Result(metrics={name: row.pop(name) for name in METRICS}, **row) for row in rows]
 
 

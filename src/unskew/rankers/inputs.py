@@ -108,7 +108,7 @@ def _warn_of_unseen(
         warnings.warn(
             f"feature {name!r}: {rows[unseen].sum():,} of {len(column):,} rows have a category that the "
             f"model has never seen ({shown}); they count as missing",
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

@@ -145,6 +145,13 @@ def numbers(values: Any, name: str) -> npt.NDArray[np.float64]:
     return np.array(values, dtype=np.float64)
 
 
+def finite(value: Any, name: str) -> float:
+    """A finite number; anything else is a ValueError."""
+    if type(value) not in (int, float) or not np.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+    return float(value)
+
+
 def texts(values: Any, name: str) -> tuple[str, ...]:
     """A list of distinct texts as a tuple; anything else is a ValueError."""
     if not isinstance(values, list) or not set(map(type, values)) <= {str}:

@@ -16,6 +16,7 @@ from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.pairs.reference import ClickedPage
 from unskew.position_bias import PositionBias
+from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.rankers.click_model.objective import ClickObjective
 from unskew.rankers.click_model.ranker import ClickModelRanker
 from unskew.rankers.click_model.training import LikelihoodTraining, Start
@@ -445,3 +446,26 @@ def test_settings_that_make_no_sense_are_refused(log, settings, message):
     """The error names the setting and what it must be."""
     with pytest.raises(UsageError, match=message):
         ClickModelRanker(**{**QUICK, **settings}).fit(log)
+
+
+@pytest.mark.parametrize("name", [name for name in CLICK_MODELS if name != "contextual"])
+def test_a_click_model_that_could_not_be_used_is_refused(name):
+    """Kernels look at no index: parameters of another length, or that are no chances, are refused."""
+    ranker = ClickModelRanker(n_estimators=2, click_model=name, verbose=0, n_jobs=1)
+    content = ranker.fit(random_log(0)).click_model_.to_dict()
+    again = LearnedClickModel.from_dict(content)
+    assert again.to_dict() == content
+    first = next(iter(content["parameters"]))
+    for values in ([], [0.5] * 999, [float("nan")] * len(content["parameters"][first]), [[0.5]]):
+        with pytest.raises(ValueError, match="must be"):
+            LearnedClickModel.from_dict(
+                {**content, "parameters": {**content["parameters"], first: values}}
+            )
+    for entry, value in (
+        ("n_positions", 0),
+        ("n_positions", 2**40),
+        ("name", "x"),
+        ("contexts", [[]]),
+    ):
+        with pytest.raises((ValueError, TypeError), match=r"must be|is no click model|unhashable"):
+            LearnedClickModel.from_dict({**content, entry: value})

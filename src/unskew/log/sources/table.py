@@ -45,9 +45,11 @@ def file_literal(file: str) -> str:
 
 
 def check_names(names: Iterable[str], source: str) -> None:
-    """Refuse columns that cannot be told apart: SQL does not see the case of letters."""
+    """Refuse columns without a name and those that SQL, which sees no case, cannot tell apart."""
     seen: dict[bytes, str] = {}
-    for name in names:
+    for number, name in enumerate(names, start=1):
+        if not name:
+            raise DataError(f"{source}: column {number} has no name. Remedy: give it one.")
         key = name.encode(errors="surrogatepass").lower()
         if key in seen:
             raise DataError(

@@ -18,6 +18,14 @@ from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.log.impressions import Impressions
 from unskew.registry import CLICK_MODELS
 
+# The parameters of models of a chain and how many each has; 0 is one for each position.
+_CHAINS: dict[str, dict[str, int]] = {
+    "cascade": {"continuation": 1, "satisfaction_share": 1},
+    "dbn": {"continuation": 1, "satisfaction": 1},
+    "dcm": {"continuation": 0},
+}
+_MOST_POSITIONS = 10_000_000
+
 
 def follow(follower: ClickLikelihood, leader: ClickLikelihood) -> None:
     """Give one likelihood the parameters of another of the same model, on other clicks."""
@@ -111,6 +119,14 @@ class LearnedClickModel:
             return States.by_last_click(self.n_positions)
         return States.by_position(self.n_positions)
 
+    @property
+    def _n_states(self) -> int:
+        """How many states there are, without listing them."""
+        n = self.n_positions
+        if self.contexts:
+            return n * (len(self.contexts) + 1)
+        return n * (n + 1) // 2 if self.name == "ubm" else n
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
@@ -122,10 +138,38 @@ class LearnedClickModel:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
-        parameters = {key: np.asarray(value) for key, value in content["parameters"].items()}
+        """The inverse of `to_dict`; a ValueError for anything that could not be used on a log."""
+        parameters = {
+            key: np.asarray(value, dtype=np.float64) for key, value in content["parameters"].items()
+        }
         contexts = tuple(content["contexts"])
-        return cls(content["name"], content["n_positions"], contexts, parameters)
+        found = cls(content["name"], content["n_positions"], contexts, parameters)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Kernels index the parameters without looking: all must be there, as long as they expect."""
+        if not isinstance(self.name, str) or self.name not in CLICK_MODELS:
+            raise ValueError(f"{self.name!r} is no click model")
+        if type(self.n_positions) is not int or not 1 <= self.n_positions <= _MOST_POSITIONS:
+            raise ValueError(f"n_positions must be a whole number, got {self.n_positions!r}")
+        if not {type(one) for one in self.contexts} <= {int, str}:
+            raise ValueError("contexts must be texts or whole numbers")
+        if len(set(self.contexts)) != len(self.contexts):
+            raise ValueError("a context stands twice")
+        chain = _CHAINS.get(self.name)
+        if chain is None:
+            names = ("examination", "trust") if self.name == "trust" else ("examination",)
+            wanted = dict.fromkeys(names, self._n_states)
+        else:
+            wanted = {name: size or self.n_positions for name, size in chain.items()}
+        if {name: value.shape for name, value in self.parameters.items()} != {
+            name: (size,) for name, size in wanted.items()
+        }:
+            raise ValueError(f"the parameters of {self.name} must be {wanted}")
+        for name, value in self.parameters.items():
+            if not ((value >= 0) & (value <= 1)).all():
+                raise ValueError(f"{name} must be from 0 to 1")
 
 
 def _parameters(likelihood: ClickLikelihood) -> dict[str, FloatArray]:

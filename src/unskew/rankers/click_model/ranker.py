@@ -39,7 +39,7 @@ from unskew.rankers.click_model.training import LikelihoodTraining, Round, Start
 from unskew.rankers.click_model.validation import HeldOut, LikelihoodValidation
 from unskew.rankers.debias import resolve_debias
 from unskew.rankers.inputs import check_rankable
-from unskew.rankers.saving import read_json, write_json
+from unskew.rankers.saving import finite, read_json, write_json
 from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, one_of, seed_of
 from unskew.rankers.sizes import TreeSizes, default_leaves
 from unskew.rankers.split import held_out_queries, split_by_query
@@ -406,4 +406,6 @@ class ClickModelRanker(TreeRanker):
         model = read_json(files[_FILE])
         found = model["click_model"]
         self.click_model_ = None if found is None else LearnedClickModel.from_dict(found)
-        self.offset_, self.prior_strength_ = model["offset"], model["prior_strength"]
+        self.offset_ = finite(model["offset"], "offset")
+        strength = model["prior_strength"]
+        self.prior_strength_ = None if strength is None else finite(strength, "prior_strength")
