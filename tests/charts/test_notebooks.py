@@ -152,5 +152,7 @@ def test_ab_reading():
     )
     assert chart.reference == 0.0
     assert "click@1" in found._repr_html_()
-    nothing = [{**arm, "click": np.zeros(400, dtype=int)} for arm in arms]
-    assert "click@1" not in [dot.name for dot in unskew.online.read_ab(*nothing).plot().dots]
+    gains = [{**arm, "gain": np.full(400, float(k))} for k, arm in enumerate(arms)]
+    more = unskew.online.read_ab(*gains, measures=["gain"])
+    assert more.measures["gain"].relative is None
+    assert "gain" not in [dot.name for dot in more.plot().dots]
