@@ -98,6 +98,8 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "only the first of the rows taken is looked at",
     ("evaluation/significance.py", "step = max(1, _BLOCK // n)", "_BLOCK // n", "_BLOCK * n"):
         "one block of more memory with the same numbers",
+    ("evaluation/significance.py", "return 1.0 if difference[0] == 0 else 0.0", "0", "1"):
+        "all differences are alike, the second too; the comparison with 1 is noticed",
     ("evaluation/metrics.py",
      "ideal = value[rank_queries(value, ranked.offsets, split_ties=True).order]", "True", "False"):
         "rows that tie in value are alike, in whatever order",
