@@ -115,3 +115,10 @@ def test_pages_of_one_result_say_nothing():
     beside = shuffling_of(log_of(*twice, *single))
     assert beside.correlation == pytest.approx(alone.correlation)
     assert beside.standard_error == pytest.approx(alone.standard_error)
+
+
+def test_the_smallest_log_that_can_be_measured():
+    """Two sessions that swap two documents: each stands half a place from the middle, both ways."""
+    found = shuffling_of(log_of(Shown("ab"), Shown("ba")))
+    assert found.correlation == pytest.approx(-1.0)
+    assert np.isfinite(found.standard_error)

@@ -98,7 +98,10 @@ def _unlisted(folder: Path, manifest: Any, name: str, rng: np.random.Generator) 
 def _listed_twice(folder: Path, manifest: Any, name: str, rng: np.random.Generator) -> None:
     if not manifest["parts"]:
         return
-    entry = dict(manifest["parts"][rng.integers(len(manifest["parts"]))])
+    entry = manifest["parts"][rng.integers(len(manifest["parts"]))]
+    if not isinstance(entry, dict) or "name" not in entry:
+        return
+    entry = dict(entry)
     if rng.random() < 0.5 and (folder / str(entry["name"])).is_dir():
         shutil.copytree(folder / entry["name"], folder / "part-again", dirs_exist_ok=True)
         entry["name"] = "part-again"
@@ -116,6 +119,8 @@ def _of_another(folder: Path, manifest: Any, name: str, rng: np.random.Generator
 def _sign(folder: Path, manifest: Any) -> None:
     """List the parts with the checksums that they have now."""
     for entry in manifest["parts"]:
+        if not isinstance(entry, dict) or "name" not in entry:
+            continue
         file = folder / str(entry["name"]) / MANIFEST
         if file.is_file():
             entry["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()

@@ -13,8 +13,8 @@ from unskew.errors import StoreError
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.rankers.click_model.training import Round
 from unskew.rankers.saving import finite, numbers, read_json, write_json
+from unskew.registry import BOOSTERS
 from unskew.store import MANIFEST, open_folder, parse_json, write_folder
-from unskew.trees.structure import check_xgboost
 
 KIND = "checkpoint"
 VERSION = 1
@@ -71,7 +71,7 @@ def read_checkpoint(folder: Path, key: str) -> Progress | None:
 
 def _restored(state: dict[str, Any], trees: bytes, file: Path) -> Progress:
     content = parse_json(trees, file)
-    check_xgboost(content, None)
+    BOOSTERS["xgboost"].load().read(file)  # XGBoost itself must be able to read them
     n_trees = len(content["learner"]["gradient_booster"]["model"]["trees"])
     if state["n_trees"] != n_trees:
         raise ValueError(f"{n_trees} trees, but {state['n_trees']!r} are told of")
