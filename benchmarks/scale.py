@@ -34,6 +34,7 @@ import pyarrow.parquet as pq
 
 import unskew
 from _memory import peak_bytes
+from unskew.charts import Line, LineChart
 from unskew.engines import Local
 
 COLUMNS = ("session", "query", "doc", "position", "click")
@@ -292,6 +293,26 @@ class Report:
             )  # fmt: skip
 
 
+def draw(results: Path, picture: Path) -> None:
+    """Draw processor seconds against sessions, of the stages that were measured at several sizes."""
+    rows = json.loads(results.read_text())
+    names = dict.fromkeys(row["stage"] for row in rows)
+    lines = []
+    for name in names:
+        mine = sorted((row["millions"], processor(row)) for row in rows if row["stage"] == name)
+        if len(mine) > 1:
+            x, y = zip(*mine, strict=True)
+            lines.append(Line(name, y, x))
+    chart = LineChart(
+        title="Cost against sessions",
+        caption="Processor seconds of each stage by millions of sessions of ten results.",
+        lines=lines,
+        x_label="million sessions",
+        y_label="processor seconds",
+    )
+    chart.save(picture)
+
+
 def main() -> None:
     """Generate, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -305,6 +326,9 @@ def main() -> None:
     )
     parser.add_argument("--train-up-to", type=float, default=20, help="millions to train on")
     parser.add_argument("--out", type=Path, help="a JSON file for the results")
+    parser.add_argument(
+        "--draw", type=Path, nargs=2, metavar=("JSON", "SVG"), help="draw results of --out, and end"
+    )
     parser.add_argument("--where", type=Path, help="where to write the logs")
     parser.add_argument("--stage", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -314,6 +338,9 @@ def main() -> None:
         with timed() as all_of_it:
             found = STAGES[options.stage](options.folder, *options.arguments)
         print(json.dumps({**all_of_it, **found, "memory_mb": peak_bytes() / 2**20}))
+        return
+    if options.draw:
+        draw(*options.draw)
         return
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=options.where) as folder:

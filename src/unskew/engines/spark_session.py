@@ -53,7 +53,8 @@ def read_frame(session: Any, source: str) -> Any:
 
 
 def spark_reason(error: BaseException) -> str:
-    """The line of a Spark error that says what went wrong: Python's own, if there is one."""
+    """The line of a Spark error that says what went wrong: Python's own, then Java's."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
-    return (python or lines or [type(error).__name__])[0][:300]
+    java = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
+    return (python or java or lines or [type(error).__name__])[0][:300]
