@@ -135,8 +135,13 @@ def test_compacting_and_training_on_spark(clicks: Path, tmp_path: Path) -> None:
         pytest.skip("Spark needs Java 17 or newer on the PATH")
     spark = ("--engine", "spark", "--master", "local[2]")
     paths = os.pathsep.join(path for path in sys.path if path)
+    # Spark's default of 200 partitions would start as many Python tasks.
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(
+        "spark.sql.shuffle.partitions 2\nspark.ui.enabled false\n"
+    )
     environment = {**os.environ, "TMPDIR": str(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1",
-                   "PYTHONPATH": paths}  # fmt: skip
+                   "PYTHONPATH": paths, "SPARK_CONF_DIR": str(tmp_path / "conf")}  # fmt: skip
 
     def program(*arguments: Any) -> str:
         command = [sys.executable, "-m", "unskew", *map(str, arguments)]
