@@ -126,8 +126,9 @@ def test_a_finish_must_help_clearly(search):
 
     def with_finish(score):
         found = Found({part: search.found.of(part) for part in (BLIND, DEBIASED)})
-        rows = search.folds[0].documents
-        found.add(Member(Candidate(FINISH, "lambdamart"), None, 0, score[rows], None))
+        for number in range(len(search.folds)):
+            rows = search.folds[number].documents
+            found.add(Member(Candidate(FINISH, "lambdamart"), None, number, score[rows], None))
         return Judge(search.data, search.folds, found), found
 
     assert finish_helps(*with_finish(judge._attraction))

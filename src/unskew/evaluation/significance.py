@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -85,10 +86,15 @@ def bootstrap_interval(
     from scipy.stats import bootstrap
 
     counted = _counted(values)
-    found = bootstrap(
-        (counted,), np.mean, n_resamples=n_resamples, confidence_level=level, method="percentile",
-        vectorized=True, batch=max(1, _BLOCK // len(counted)), rng=np.random.default_rng(seed),
-    ).confidence_interval  # fmt: skip
+    with warnings.catch_warnings():
+        # SciPy also gives the standard error of the resamples, which a single one does not have.
+        warnings.filterwarnings("ignore", "Degrees of freedom <= 0", RuntimeWarning)
+        warnings.filterwarnings("ignore", "invalid value encountered", RuntimeWarning)
+        found = bootstrap(
+            (counted,), np.mean, n_resamples=n_resamples, confidence_level=level,
+            method="percentile", vectorized=True, batch=max(1, _BLOCK // len(counted)),
+            rng=np.random.default_rng(seed),
+        ).confidence_interval  # fmt: skip
     return Interval(float(found.low), float(found.high), level)
 
 

@@ -181,7 +181,10 @@ def with_uncertain_bias(
     if n_resamples < FEWEST:
         raise UsageError(f"n_resamples must be {FEWEST} or more, got {n_resamples}")
     prepare = getattr(refit, "prepare", None)
-    fit = refit.fit if prepare is None else prepare(data)
+    with warnings.catch_warnings():
+        # Whoever estimated the bias of the whole log has been warned of it.
+        warnings.simplefilter("ignore")
+        fit = refit.fit if prepare is None else prepare(data)
     rng = np.random.default_rng(seed)
     shift: dict[Key, list[float]] = {key: [] for key in readings}
     drawn: dict[Key, list[float]] = {key: [] for key in readings}

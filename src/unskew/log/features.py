@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -61,7 +62,7 @@ class Features:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only mapping cannot be sent to another process as it is.
-        return Features, (self.values, self.names, dict(self.categories))
+        return Features, (self.values, self.names, dict(self.categories), self.named)
 
     @property
     def n_features(self) -> int:
@@ -73,6 +74,23 @@ class Features:
         """The indices of the categorical columns."""
         return tuple(i for i, name in enumerate(self.names) if name in self.categories)
 
+    def by_name(self) -> Features:
+        """The columns in the order of their names, f2 before f10, whatever order they came in."""
+        order = sorted(range(self.n_features), key=lambda column: _natural(self.names[column]))
+        if order == list(range(self.n_features)):
+            return self
+        names = tuple(self.names[column] for column in order)
+        return replace(self, values=self.values[:, order], names=names)
+
     def take(self, rows: npt.NDArray[np.intp] | slice) -> Features:
         """The given rows, in the given order."""
         return replace(self, values=self.values[rows])
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """What to sort a name by: its numbers as numbers."""
+    return [
+        (not part.isdecimal(), int(part) if part.isdecimal() else 0, part)
+        for part in re.split(r"(\d+)", name)
+        if part
+    ]

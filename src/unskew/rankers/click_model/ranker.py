@@ -205,8 +205,8 @@ class ClickModelRanker(TreeRanker):
         validation: LabelledData | Impressions | None,
         before: Self | None,
     ) -> tuple[LikelihoodTraining, Validation | None]:
-        check_clicked(data)
         check_rankable(data.features)
+        check_clicked(data)
         seed = seed_of(self.random_state)
         mass, unseen = self._parts(data, validation, seed)
         settings = self._click_settings(data, mass, debias, n_positions, before)
