@@ -120,10 +120,15 @@ def mark_never_clicked(bias: PositionBias, at: PositionCounts) -> PositionBias:
     return replace(bias, never_clicked_positions=tuple(never[never <= len(bias)].tolist()))
 
 
-def check_clicks(data: Impressions) -> None:
-    """Refuse a log in which nothing, or everything, was clicked."""
+def check_some_click(data: Impressions) -> None:
+    """Refuse a log in which nothing was clicked."""
     if not data.n_clicks:
         raise DataError("the log has no click: there is nothing to learn from")
+
+
+def check_clicks(data: Impressions) -> None:
+    """Refuse a log in which nothing, or everything, was clicked."""
+    check_some_click(data)
     if data.n_clicks == data.n_rows:
         raise DataError(
             "every result of the log was clicked: nothing tells examination from relevance. Give "

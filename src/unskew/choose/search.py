@@ -40,6 +40,7 @@ from unskew.choose.candidates import (
 from unskew.choose.found import Found, Member, Trial
 from unskew.choose.judge import Judge
 from unskew.choose.splits import Fold, Folds
+from unskew.log.counts import n_shown
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.log.merging import take_queries
@@ -154,7 +155,7 @@ class Search:
         learned = isinstance(self._debias, str) and self._debias == "click-model"
         names = click_models_for(self.data) if learned else ["pbm"]
         tried: list[tuple[float, Candidate]] = []
-        impressions = _impressions(self._fold(folds, 0).held_out)
+        shown = n_shown(self._fold(folds, 0).held_out)
 
         def attempt(candidate: Candidate) -> None:
             member = self._train(candidate, 0, folds)
@@ -167,7 +168,7 @@ class Search:
             """The first that no later one clearly beats: simple models and default sizes first."""
             value, candidate = tried[0]
             for other, later in tried[1:]:
-                if (other - value) * impressions > CLEARLY_BETTER:
+                if (other - value) * shown > CLEARLY_BETTER:
                     value, candidate = other, later
             return candidate
 
@@ -325,11 +326,6 @@ def _gain(member: Member, fold: Fold) -> float:
         offset += float(np.clip(evidence.gradient.sum() / information, -2.0, 2.0))
     alone = likelihood.evidence(np.full(n, expit(offset))).log_likelihood
     return float(present - alone)
-
-
-def _impressions(data: Impressions) -> float:
-    """How many results were shown, in sessions times their weight."""
-    return float(data.patterns.mass @ np.diff(data.pages.offsets)[data.patterns.page])
 
 
 def expected_trials(data: Impressions, debias: Any, n_folds: int) -> int:

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from unskew.array_types import FloatArray
 from unskew.clicks.base import parameter
 from unskew.clicks.chain import ChainModel
-from unskew.clicks.fitting.chain import ChainForm, ChainLikelihood
-from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.clicks.fitting.chain import ChainForm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +30,7 @@ class CascadeModel(ChainModel):
     """
 
     name: ClassVar[str] = "cascade"
+    form: ClassVar[ChainForm] = ChainForm("share", "one")
 
     beta: float = parameter(0.5, "continuation to the next result", low=0, high=1)
     phi: float = parameter(0.5, "satisfaction, as a share of the attraction", low=0, high=1)
@@ -42,9 +42,3 @@ class CascadeModel(ChainModel):
     def continuation(self, n: int) -> tuple[FloatArray, FloatArray]:
         """``beta`` everywhere."""
         return np.full(n, self.beta), np.full(n, self.beta)
-
-    @classmethod
-    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> ChainLikelihood:
-        """The model on a log, to be fitted: ``beta`` and ``phi`` are free."""
-        form = ChainForm("share", "one")
-        return ChainLikelihood(clicks, form, n_positions=n_positions)

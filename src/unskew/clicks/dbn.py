@@ -11,8 +11,7 @@ import numpy.typing as npt
 from unskew.array_types import FloatArray
 from unskew.clicks.base import parameter
 from unskew.clicks.chain import ChainModel
-from unskew.clicks.fitting.chain import ChainForm, ChainLikelihood
-from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.clicks.fitting.chain import ChainForm
 from unskew.log.grades import gain
 
 
@@ -33,6 +32,7 @@ class DynamicBayesianModel(ChainModel):
     """
 
     name: ClassVar[str] = "dbn"
+    form: ClassVar[ChainForm] = ChainForm("document", "one")
 
     gamma: float = parameter(0.9, "perseverance of an unsatisfied user", low=0, high=1)
 
@@ -43,9 +43,3 @@ class DynamicBayesianModel(ChainModel):
     def continuation(self, n: int) -> tuple[FloatArray, FloatArray]:
         """``gamma`` everywhere."""
         return np.full(n, self.gamma), np.full(n, self.gamma)
-
-    @classmethod
-    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> ChainLikelihood:
-        """The model on a log, to be fitted: ``gamma`` and each document's satisfaction are free."""
-        form = ChainForm("document", "one")
-        return ChainLikelihood(clicks, form, n_positions=n_positions)

@@ -10,8 +10,7 @@ import numpy as np
 from unskew.array_types import FloatArray
 from unskew.clicks.base import curve, parameter
 from unskew.clicks.chain import ChainModel
-from unskew.clicks.fitting.chain import ChainForm, ChainLikelihood
-from unskew.clicks.fitting.log_clicks import LogClicks
+from unskew.clicks.fitting.chain import ChainForm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +30,7 @@ class DependentClickModel(ChainModel):
     """
 
     name: ClassVar[str] = "dcm"
+    form: ClassVar[ChainForm] = ChainForm("none", "after click")
 
     lambdas: tuple[float, ...] = parameter(
         (0.5, 0.55, 0.6, 0.65, 0.7), "continuation after a click, by position", low=0, high=1
@@ -39,9 +39,3 @@ class DependentClickModel(ChainModel):
     def continuation(self, n: int) -> tuple[FloatArray, FloatArray]:
         """``lambdas`` after a click, 1 otherwise."""
         return curve(self.lambdas, n), np.ones(n)
-
-    @classmethod
-    def likelihood(cls, clicks: LogClicks, *, n_positions: int) -> ChainLikelihood:
-        """The model on a log, to be fitted: the ``lambdas`` are free."""
-        form = ChainForm("none", "after click")
-        return ChainLikelihood(clicks, form, n_positions=n_positions)

@@ -15,18 +15,19 @@ from unskew.array_types import FloatArray
 from unskew.clicks.fitting.chain import ChainLikelihood, next_parameters
 from unskew.clicks.fitting.curve import examination_bias
 from unskew.clicks.fitting.likelihood import Evidence
-from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.engines.group import Group
+from unskew.engines.shared_clicks import SharedClicks
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.rankers.click_model.preparation import ClickSettings
-from unskew.registry import CLICK_MODELS
 
 
-class SharedChain:
-    """One chain model on many parts: a leader with what documents share, and a follower each."""
+class SharedChain(SharedClicks):
+    """A chain model on many parts: what documents share is the leader's."""
+
+    leader: ChainLikelihood
 
     def __init__(
         self,
@@ -36,32 +37,20 @@ class SharedChain:
         settings: ClickSettings,
         nobody: Impressions,
     ) -> None:
-        self.group, self.n_parts, self.name = group, n_parts, settings.click_model
-        self.n_positions = settings.n_positions
         if settings.p > 0:
             raise UsageError(
-                f"p must be 0 with click_model={self.name!r}, whose examination is no curve to take "
-                f"a power of: got {settings.p:g}"
+                f"p must be 0 with click_model={settings.click_model!r}, whose examination is no "
+                f"curve to take a power of: got {settings.p:g}"
             )
-        self.leader = self._on(nobody)
-        self.parts = {number: self._on(data) for number, data in parts.items()}
+        super().__init__(group, parts, n_parts, settings, nobody)
         clicks = {number: one.counts.clicks.sum() for number, one in self.parts.items()}
-        self.n_clicks = float(group.add(clicks, n_parts))
-        sizes = [one.n_documents for one in self.parts.values()]
-        self.offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        self._n_clicks = float(group.add(clicks, n_parts))
         self._learns, self._bias = True, PositionBias.none(self.n_positions)
 
-    def _on(self, data: Impressions) -> ChainLikelihood:
-        found = (
-            CLICK_MODELS[self.name].load().likelihood(LogClicks(data), n_positions=self.n_positions)
-        )
-        assert isinstance(found, ChainLikelihood), "the others are affine"  # noqa: S101
-        return found
-
     @property
-    def n_documents(self) -> int:
-        """How many documents this worker has."""
-        return int(self.offsets[-1])
+    def n_clicks(self) -> float:
+        """The clicks of all workers."""
+        return self._n_clicks
 
     def start(self) -> float:
         """The logit to begin with: chains find their parameters from any start."""
@@ -77,9 +66,11 @@ class SharedChain:
         for one in self.parts.values():
             one.present = replace(now, satisfaction=self._satisfaction(one))
 
-    def watched_by(self, other: SharedChain) -> None:
-        """Give ``other``, which has clicks that nobody learns from, the present of this one always."""
-        other.leader, other._learns = self.leader, False
+    def watched_by(self, other: SharedClicks) -> None:
+        """Give ``other`` the present of this one always; it knows no satisfaction of its documents."""
+        super().watched_by(other)
+        assert isinstance(other, SharedChain), "of one model"  # noqa: S101
+        other._learns = False
 
     def _satisfaction(self, one: ChainLikelihood) -> FloatArray:
         """That of documents of which no click is known."""
@@ -89,10 +80,9 @@ class SharedChain:
     def evidence(self, relevance: FloatArray, *, whole: bool = True) -> dict[int, Evidence]:
         """What the clicks of each part of this worker say, by the leader's parameters."""
         found = {}
-        for k, (number, one) in enumerate(self.parts.items()):
+        for number, one, part in self.each(relevance):
             known = one.present.satisfaction if self._learns else self._satisfaction(one)
             one.present = replace(self.leader.present, satisfaction=known)
-            part = relevance[self.offsets[k] : self.offsets[k + 1]]
             found[number] = one.evidence(part, whole=whole)
         return found
 
@@ -105,9 +95,8 @@ class SharedChain:
         found = next_parameters(leader.form, leader.present, total, self._share_terms)
         leader.present = replace(found, satisfaction=np.empty(0))
         reached = {}
-        for k, (number, one) in enumerate(self.parts.items()):
+        for number, one, part in self.each(relevance):
             one.take(found)
-            part = relevance[self.offsets[k] : self.offsets[k + 1]]
             reached[number] = one.reached(part)
         shown, examined = self.group.add(reached, self.n_parts, (2, self.n_positions))
         mean = np.divide(examined, shown, out=np.zeros(len(shown)), where=shown > 0)

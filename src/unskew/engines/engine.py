@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from unskew.clicks.chain import ChainModel
 from unskew.engines.checkpoint import read_checkpoint
 from unskew.engines.fitting import Fitting
 from unskew.engines.job import Job, Outcome
@@ -18,6 +19,7 @@ from unskew.engines.reporting import RoundListener
 from unskew.errors import DataError, EngineError, MissingDependencyError, UsageError
 from unskew.progress import progress_bar
 from unskew.rankers.training import Callback, round_note
+from unskew.registry import CLICK_MODELS
 
 # Seconds in which all workers must have started, whatever the timeout between them.
 _START = 120
@@ -185,10 +187,11 @@ class Engine(ABC):
 
 def _check_checkpoints(click_model: str) -> None:
     """Refuse checkpoints of a model that also learns something of every single document."""
-    if click_model == "dbn":
+    model = CLICK_MODELS[click_model].load()
+    if issubclass(model, ChainModel) and model.form.satisfaction == "document":
         raise UsageError(
-            "checkpoints cannot keep the satisfaction that click_model='dbn' learns of every document: "
-            "leave checkpoints out, or take another click model"
+            f"checkpoints cannot keep the satisfaction that click_model={click_model!r} learns of every "
+            "document: leave checkpoints out, or take another click model"
         )
 
 

@@ -9,13 +9,16 @@ import numpy as np
 from scipy.special import expit
 
 from unskew.array_types import FloatArray
+from unskew.clicks.chain import ChainModel
 from unskew.clicks.fitting.affine import AffineLikelihood
 from unskew.clicks.fitting.cells import States
 from unskew.clicks.fitting.likelihood import Evidence
 from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.engines.chain_clicks import SharedChain
 from unskew.engines.group import Group
+from unskew.engines.shared_clicks import SharedClicks
 from unskew.errors import DataError
+from unskew.log.counts import n_shown
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
 from unskew.position_bias import PositionBias
@@ -23,9 +26,6 @@ from unskew.rankers.click_model.learned import LearnedClickModel, follow, temper
 from unskew.rankers.click_model.preparation import ClickSettings
 from unskew.rankers.click_model.start import LARGEST_STEP, WARM_UP, start_curves
 from unskew.registry import CLICK_MODELS
-
-# The click models in which users walk down the page.
-CHAINS = ("dbn", "dcm", "cascade")
 
 
 def no_sessions(contexts: Sequence[Any] = ()) -> Impressions:
@@ -44,8 +44,10 @@ def no_sessions(contexts: Sequence[Any] = ()) -> Impressions:
     )  # fmt: skip
 
 
-class SharedAffine:
-    """An affine click model on many parts: a leader with the sums of all, and a follower each."""
+class SharedAffine(SharedClicks):
+    """An affine click model on many parts: the leader has the sums of all."""
+
+    leader: AffineLikelihood
 
     def __init__(
         self,
@@ -55,36 +57,22 @@ class SharedAffine:
         settings: ClickSettings,
         nobody: Impressions,
     ) -> None:
-        contexts = nobody.contexts.tolist()
-        self.group, self.n_parts, self.p = group, n_parts, settings.p
-        self.name = settings.click_model if settings.held is None else "pbm"
-        self.n_positions, self._contexts = settings.n_positions, list(contexts)
-        if self.name == "contextual" and not self._contexts:
+        self._p, self._contexts = settings.p, nobody.contexts.tolist()
+        super().__init__(group, parts, n_parts, settings, nobody)
+        totals = {number: one.totals for number, one in self.parts.items()}
+        self.leader.totals = group.add(totals, n_parts, (2, len(self.leader.states)))
+
+    def _on(self, data: Impressions) -> Any:
+        if self.name != "contextual":
+            return super()._on(data)
+        if not self._contexts:
             raise DataError(
                 "no session has a context: name the column of contexts when the log is compacted, or "
                 "take click_model='pbm'"
             )
-        self.leader = self._on(nobody)
-        self.parts = {number: self._on(data) for number, data in parts.items()}
-        totals = {number: one.totals for number, one in self.parts.items()}
-        self.leader.totals = group.add(totals, n_parts, (2, len(self.leader.states)))
-        sizes = [one.n_documents for one in self.parts.values()]
-        self.offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
-
-    def _on(self, data: Impressions) -> AffineLikelihood:
-        if self.name == "contextual":
-            # A part may lack some of the contexts that the log has.
-            keys = np.array(self._contexts, dtype=object)
-            return AffineLikelihood(LogClicks(data), States.by_context(self.n_positions, keys))
-        kind = CLICK_MODELS[self.name].load()
-        found = kind.likelihood(LogClicks(data), n_positions=self.n_positions)
-        assert isinstance(found, AffineLikelihood), "the others are chains"  # noqa: S101
-        return found
-
-    @property
-    def n_documents(self) -> int:
-        """How many documents this worker has."""
-        return int(self.offsets[-1])
+        # A part may lack some of the contexts that the log has.
+        keys = np.array(self._contexts, dtype=object)
+        return AffineLikelihood(LogClicks(data), States.by_context(self.n_positions, keys))
 
     @property
     def n_clicks(self) -> float:
@@ -99,10 +87,6 @@ class SharedAffine:
         """Take over what an earlier training found."""
         self.leader.set_own(np.concatenate(list(earlier.parameters.values())))
 
-    def watched_by(self, other: SharedAffine) -> None:
-        """Give ``other``, which has clicks that nobody learns from, the present of this one always."""
-        other.leader = self.leader
-
     def position_bias(self) -> PositionBias:
         """How examination falls with the position."""
         return self.leader.position_bias()
@@ -110,10 +94,9 @@ class SharedAffine:
     def evidence(self, relevance: FloatArray, *, whole: bool = True) -> dict[int, Evidence]:
         """What the clicks of each part of this worker say, by the leader's parameters."""
         found = {}
-        for k, (number, one) in enumerate(self.parts.items()):
+        for number, one, part in self.each(relevance):
             follow(one, self.leader)
-            part = relevance[self.offsets[k] : self.offsets[k + 1]]
-            found[number] = (tempered(one, self.p) if whole else one).evidence(part, whole=whole)
+            found[number] = (tempered(one, self._p) if whole else one).evidence(part, whole=whole)
         return found
 
     def step(self, relevance: FloatArray) -> None:
@@ -131,10 +114,11 @@ def shared_clicks(
     n_parts: int,
     settings: ClickSettings,
     contexts: Sequence[Any],
-) -> Any:
+) -> SharedClicks:
     """The click model of these settings, with the sums of all workers."""
-    chain = settings.held is None and settings.click_model in CHAINS
-    kind: Any = SharedChain if chain else SharedAffine
+    model = CLICK_MODELS[settings.click_model].load()
+    chain = settings.held is None and issubclass(model, ChainModel)
+    kind = SharedChain if chain else SharedAffine
     return kind(group, parts, n_parts, settings, no_sessions(contexts))
 
 
@@ -166,7 +150,7 @@ class PartsClickObjective:
     @property
     def n_documents(self) -> int:
         """How many documents this worker has."""
-        return int(self._clicks.n_documents)
+        return self._clicks.n_documents
 
     def _warm_up(self, offset: float) -> float:
         """The logit of the one relevance that explains all clicks best; see `starting_offset`."""
@@ -223,14 +207,11 @@ class HeldOutClicks:
     name = "log-likelihood"
     higher_is_better = True
 
-    def __init__(self, clicks: Any, parts: Mapping[int, Impressions], offset: float) -> None:
+    def __init__(
+        self, clicks: SharedClicks, parts: Mapping[int, Impressions], offset: float
+    ) -> None:
         self._clicks, self._offset = clicks, offset
-        shown = {
-            number: float(
-                (data.patterns.mass * np.diff(data.pages.offsets)[data.patterns.page]).sum()
-            )
-            for number, data in parts.items()
-        }
+        shown = {number: n_shown(data) for number, data in parts.items()}
         self._shown = float(clicks.group.add(shown, clicks.n_parts))
         if not self._shown > 0:
             raise DataError("the held-out parts have no session")

@@ -34,6 +34,12 @@ def count_statistics(data: Impressions, mass: FloatArray | None = None) -> Count
     )
 
 
+def n_shown(data: Impressions, mass: FloatArray | None = None) -> float:
+    """How many results were shown, in sessions times their weight or in ``mass`` of the patterns."""
+    sizes = np.diff(data.pages.offsets)[data.patterns.page]
+    return float(((data.patterns.mass if mass is None else mass) * sizes).sum())
+
+
 def sums(index: npt.NDArray[np.integer], weights: FloatArray, n: int) -> FloatArray:
     """The sum of the weights of each index from 0 to ``n`` (excluded)."""
     return np.bincount(index, weights=weights, minlength=n).astype(np.float64)

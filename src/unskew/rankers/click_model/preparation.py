@@ -13,6 +13,7 @@ from unskew.clicks.fitting.fitted import FEW_SESSIONS, likelihood_of
 from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.log_clicks import LogClicks
 from unskew.errors import DataError, UsageError
+from unskew.log.counts import n_shown
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.position_bias import PositionBias
@@ -39,12 +40,6 @@ class ClickSettings:
     held: PositionBias | None = None
     earlier: LearnedClickModel | None = None
     offset: float | None = None
-
-
-def check_clicked(data: Impressions) -> None:
-    """Refuse a log without a click, before queries are held out by their clicks."""
-    if not data.n_clicks:
-        raise DataError("the log has no click: there is nothing to learn from")
 
 
 def check_validation(data: Impressions) -> None:
@@ -103,9 +98,8 @@ def rare_contexts(data: Impressions, mass: FloatArray) -> list[str]:
 
 def held_out_clicks(objective: ClickObjective, data: Impressions, mass: FloatArray) -> HeldOut:
     """Clicks that training does not see, judged by its click model of the moment."""
-    sizes = np.diff(data.pages.offsets)[data.patterns.page]
     return HeldOut(
-        data.features, shown_documents(data, mass), float((mass * sizes).sum()),
+        data.features, shown_documents(data, mass), n_shown(data, mass),
         objective.held_out(data, mass),
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from unskew.array_types import FloatArray
-from unskew.bias.estimator import BiasEstimator
+from unskew.bias.estimator import BiasEstimator, check_some_click
 from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.posterior import posterior_of
 from unskew.clicks.fitting.strength import estimate_strength, informed_trials
@@ -28,7 +28,6 @@ from unskew.rankers.click_model.learned import LearnedClickModel, tempered
 from unskew.rankers.click_model.objective import relevance_of
 from unskew.rankers.click_model.preparation import (
     ClickSettings,
-    check_clicked,
     check_validation,
     held_out_clicks,
     rare_contexts,
@@ -206,7 +205,7 @@ class ClickModelRanker(TreeRanker):
         before: Self | None,
     ) -> tuple[LikelihoodTraining, Validation | None]:
         check_rankable(data.features)
-        check_clicked(data)
+        check_some_click(data)  # before queries are held out by their clicks
         seed = seed_of(self.random_state)
         mass, unseen = self._parts(data, validation, seed)
         settings = self._click_settings(data, mass, debias, n_positions, before)
