@@ -80,7 +80,7 @@ def write_folder(
     remove_abandoned(folder.parent)
     with temporary_folder(folder if folder.is_dir() else folder.parent) as new:
         _write(new, kind, version, meta, files)
-        if not _renamed(new, folder):
+        if not take_name(new, folder):
             _replace_content(new, folder, kind, old_kinds)
         _sync(folder.parent)
     return Path(path)
@@ -117,7 +117,7 @@ def _write_file(path: Path, write: Callable[[Path], object]) -> None:
     _sync(path)
 
 
-def _renamed(new: Path, folder: Path) -> bool:
+def take_name(new: Path, folder: Path) -> bool:
     """Whether the new folder took its name, because there was none of it yet."""
     if folder.is_dir():
         return False

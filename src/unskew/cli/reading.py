@@ -150,11 +150,11 @@ class LogInput:
 
         ``strict`` refuses options that cannot act on a folder.
         """
+        from unskew.log.schema import first_problem
+
         found = self.log_reading(log, wanted, strict=strict)
         if found.problems or found.impressions is None:
-            more = len(found.problems) - 1
-            hint = f" ({more} more kinds of problems: unskew inspect lists them)" if more else ""
-            raise DataError(found.problems[0].message + hint)
+            raise first_problem(found.problems)
         for note in found.notes:
             say(f"{found.source}: {note}")
         return found.impressions

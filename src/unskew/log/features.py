@@ -87,10 +87,11 @@ class Features:
         return replace(self, values=self.values[rows])
 
 
-def _natural(name: str) -> list[tuple[bool, int, str]]:
-    """What to sort a name by: its numbers as numbers."""
+def _natural(name: str) -> list[tuple[bool, int, str, str]]:
+    """What to sort a name by: its numbers, however long, as numbers."""
+    parts = [part for part in re.split(r"(\d+)", name) if part]
     return [
-        (not part.isdecimal(), int(part) if part.isdecimal() else 0, part)
-        for part in re.split(r"(\d+)", name)
-        if part
-    ]
+        (False, len(digits := part.lstrip("0")), digits, part) if part.isdecimal()
+        else (True, 0, part, part)
+        for part in parts
+    ]  # fmt: skip

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from unskew.claims import temporary_folder
-from unskew.errors import DataError, UsageError
+from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.log.merging import merge, take_queries
 from unskew.log.parts import PartsWriter, parts_writer, save_parts
@@ -30,7 +30,7 @@ from unskew.log.read import (
     numbering_note,
     read_rows,
 )
-from unskew.log.schema import Kind, Problem
+from unskew.log.schema import Kind, Problem, first_problem
 from unskew.log.skipping import without_documents
 from unskew.log.sources import TableLike
 from unskew.log.spilling import Spill, limit_bytes
@@ -74,13 +74,6 @@ def check_place(path: str | os.PathLike[str]) -> None:
             f"{path}: parts are written to a folder of this machine or of a mounted file system, not "
             "to a URI; write them here and copy the folder"
         )
-
-
-def first_problem(problems: Sequence[Problem]) -> DataError:
-    """The error that tells of the first problem, and of how many more there are."""
-    more = len(problems) - 1
-    hint = f" ({more} more kinds of problems: unskew inspect lists them)" if more else ""
-    return DataError(problems[0].message + hint)
 
 
 class _Finish:

@@ -9,7 +9,6 @@ queries is a sum over parts.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import shutil
@@ -42,6 +41,7 @@ from unskew.store import (
     read_folder,
     read_kind,
     replace_file,
+    take_name,
 )
 
 KIND = "impressions-parts"
@@ -433,19 +433,8 @@ def parts_writer(path: str | os.PathLike[str]) -> Iterator[PartsWriter]:
         if not exists:
             (staging / MANIFEST).write_bytes(text)
             _drop_others(staging, {*writer.names(), MANIFEST})
-        if exists or not _renamed(staging, out):
+        if exists or not take_name(staging, out):
             _replace(out, staging, writer.names(), text)
-
-
-def _renamed(staging: Path, out: Path) -> bool:
-    """Whether the folder got its name; not if another process was faster and wrote one."""
-    try:
-        staging.rename(out)
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
-        return False
-    return True
 
 
 def _drop_others(staging: Path, kept: set[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 
@@ -211,3 +211,10 @@ class Problem:
         column = f"column {self.column!r} " if self.column is not None else ""
         often = f" ({self.count:,} {self.kind.unit} in all)" if self.count > 1 else ""
         return f"{self.where}: {column}{self.kind.wrong}{often}. Remedy: {self.kind.remedy}."
+
+
+def first_problem(problems: Sequence[Problem]) -> DataError:
+    """The error that tells of the first problem, and of how many more there are."""
+    more = len(problems) - 1
+    hint = f" ({more} more kinds of problems: unskew inspect lists them)" if more else ""
+    return DataError(problems[0].message + hint)
