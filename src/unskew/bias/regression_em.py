@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
+from unskew.array_types import FloatArray
 from unskew.bias.balance import (
     Strata,
     balanced_examination,
@@ -17,6 +19,7 @@ from unskew.bias.balance import (
 )
 from unskew.bias.cells import Cells
 from unskew.bias.competition import (
+    Bend,
     Competition,
     bend_of,
     ranks_of,
@@ -49,6 +52,15 @@ from unskew.trees.boosters import TreeSettings
 RELEVANCE = ("trees", "table")
 # The most trees for the order of the logged ranker, which may be learned without any error.
 MOST_ORDER_TREES = 300
+
+
+class _Bent(NamedTuple):
+    """Clicks by document and position, their strata, the curve by these, and how far it is bent."""
+
+    cells: Cells
+    strata: Strata
+    curve: FloatArray
+    bend: Bend
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,19 +145,22 @@ class RegressionEM(EstimatorSettings):
             return partial(self._from_table, strength=strength)
         check_features(data)
         grown = self._grow(data)
-        cells = Cells.of(data, n_positions=self.n_positions)
-        strata = Strata.of(cells, grown.stratum, grown.relevance)
-        warn_of_bend(bend_of(cells, balanced_examination(strata), grown))
+        warn_of_bend(self._bent(data, grown).bend)
         return partial(self._from_trees, grown=grown)
 
     def _from_trees(self, data: Impressions, *, grown: Competition) -> PositionBias:
+        cells, strata, steep, bend = self._bent(data, grown)
+        told = strata.information(steep, dispersion_of(cells, steep, grown.relevance))
+        theta, told = straightened(steep, told, bend)
+        moving = Cells.of(data, n_positions=self.n_positions, by_version=False)
+        return self.relative_bias(pooled_examination(moving, theta, told), cells.shown)
+
+    def _bent(self, data: Impressions, grown: Competition) -> _Bent:
+        """The curve by strata, and how far it is bent."""
         cells = Cells.of(data, n_positions=self.n_positions)
         strata = Strata.of(cells, grown.stratum, grown.relevance)
         steep = balanced_examination(strata)
-        told = strata.information(steep, dispersion_of(cells, steep, grown.relevance))
-        theta, told = straightened(steep, told, bend_of(cells, steep, grown))
-        moving = Cells.of(data, n_positions=self.n_positions, by_version=False)
-        return self.relative_bias(pooled_examination(moving, theta, told), cells.shown)
+        return _Bent(cells, strata, steep, bend_of(cells, steep, grown))
 
     def _from_table(self, data: Impressions, *, strength: float) -> PositionBias:
         cells = Cells.of(data, n_positions=self.n_positions, by_version=False)

@@ -27,7 +27,7 @@ from unskew.evaluation.counterfactual import (
 from unskew.evaluation.document_versions import joined_values
 from unskew.evaluation.metrics import FROM_CLICKS, parse_metric
 from unskew.evaluation.significance import Interval, holm, limits
-from unskew.evaluation.uncertain_bias import Judge, Key, with_uncertain_bias
+from unskew.evaluation.uncertain_bias import Key, ReadingPlan, with_uncertain_bias
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -276,13 +276,13 @@ def evaluate_log(
     rankings = _rankings(data, scores, logged)
     pairs = _pairs(list(rankings), baseline)
     curve = propensity_curve(bias)
-    judge = _judge(data, rankings, metrics, estimators, prediction, clip, curve)
-    view = judge.view(curve)
-    readings, again = judge.readings(view), None
+    plan = _plan(data, rankings, metrics, estimators, prediction, clip, curve)
+    view = plan.view(curve)
+    readings, again = plan.readings(view), None
     uncertain = refit is not None and n_resamples != 0
     if uncertain:
         again = with_uncertain_bias(
-            judge, readings, view, data, refit, by=by, n_resamples=n_resamples, seed=seed,
+            plan, readings, view, data, refit, by=by, n_resamples=n_resamples, seed=seed,
             progress=progress,
         )  # fmt: skip
     told = readings if again is None else again
@@ -291,7 +291,7 @@ def evaluate_log(
     }
     for (estimator, metric, name), one in told.items():
         found[name][estimator][metric] = one.estimate(view, by, level)
-    differences = _differences(told, judge, pairs, view, by, level)
+    differences = _differences(told, plan, pairs, view, by, level)
     notes = list(_notes(data, view, found, differences, by))
     if uncertain and again is None:
         notes.append(BIAS_UNSURE)
@@ -302,7 +302,7 @@ def evaluate_log(
     )  # fmt: skip
 
 
-def _judge(
+def _plan(
     data: Impressions,
     rankings: Mapping[str, FloatArray | None],
     metrics: Sequence[str],
@@ -310,7 +310,7 @@ def _judge(
     prediction: npt.ArrayLike | None,
     clip: float,
     curve: FloatArray,
-) -> Judge:
+) -> ReadingPlan:
     """The rankings and how they are read, after everything about it was checked."""
     if isinstance(metrics, str) or not metrics:
         raise UsageError(f"metrics must be a list of names such as ['dcg@10'], got {metrics!r}")
@@ -322,7 +322,7 @@ def _judge(
         name: None if score is None else Ranks.of(view, score) for name, score in rankings.items()
     }
     given = None if prediction is None else _prediction(data, prediction)
-    return Judge(view.data, ranks, asked, tuple(estimators), given, clip)
+    return ReadingPlan(view.data, ranks, asked, tuple(estimators), given, clip)
 
 
 def _check_clicks(data: Impressions) -> None:
@@ -364,15 +364,15 @@ def _prediction(data: Impressions, prediction: npt.ArrayLike) -> FloatArray:
 
 def _differences(
     readings: Mapping[Key, Reading],
-    judge: Judge,
+    plan: ReadingPlan,
     pairs: Sequence[tuple[str, str]],
     view: ClickView,
     by: str,
     level: float,
 ) -> list[ClickDifference]:
     found = []
-    for estimator in judge.estimators:
-        for metric in judge.metrics:
+    for estimator in plan.estimators:
+        for metric in plan.metrics:
             between = [
                 readings[estimator, metric, a].minus(readings[estimator, metric, b])
                 for a, b in pairs

@@ -42,7 +42,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class ReadingPlan:
     """Rankings of one log, and how they are read; what is left open is the bias.
 
     Attributes
@@ -162,7 +162,7 @@ class QuickValues:
 
 
 def with_uncertain_bias(
-    judge: Judge,
+    plan: ReadingPlan,
     readings: Mapping[Key, Reading],
     view: ClickView,
     data: Impressions,
@@ -197,7 +197,7 @@ def with_uncertain_bias(
             if curve is None:
                 continue
             n += 1
-            for key, value in judge.values(view.under(curve, judge.clip * float(curve.max()))):
+            for key, value in plan.values(view.under(curve, plan.clip * float(curve.max()))):
                 one = readings[key]
                 shift[key].append(value - one.value)
                 drawn[key].append(_moved(one, excess, by))
