@@ -30,6 +30,17 @@ def real_data() -> Path:
 
 
 @pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """One thread for Numba: small logs gain nothing from threads, and lose much on a busy machine."""
+    import numba
+
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """A headless Chromium; the tests skip where there is none."""
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")

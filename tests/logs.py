@@ -147,3 +147,13 @@ def doubly_robust_dcg(
 
 def _offsets(sizes: Sequence[int]) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def logged_pages(query: np.ndarray, page: np.ndarray, click: np.ndarray) -> Impressions:
+    """Sessions of equal length without features: ``page`` has the places of documents in a query."""
+    n = page.shape[1]
+    return Impressions.from_arrays(
+        None, click.ravel().astype(int), session=np.repeat(np.arange(len(query)), n),
+        query=np.repeat(query, n), doc=(query[:, None] * n + page).ravel(),
+        position=np.tile(np.arange(1, n + 1), len(query)),
+    )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +14,7 @@ import pytest
 from clicked_parts import SETTINGS, digest, trained
 
 import unskew
+from fuzz.saved_folders import sign
 from unskew.engines import Local
 from unskew.engines.checkpoint import read_checkpoint, write_checkpoint
 from unskew.engines.edges import edge_matrix, edges, summary
@@ -27,7 +27,6 @@ from unskew.log import part_summaries
 from unskew.log.log_summary import LogSummary
 from unskew.log.merging import take_queries
 from unskew.log.parts import parts_writer
-from unskew.store import MANIFEST, manifest_text
 
 
 def test_parts_learn_what_the_whole_learns(parts: Path) -> None:
@@ -293,15 +292,6 @@ def test_a_folder_is_enough_for_one_machine(parts: Path, log: unskew.Impressions
     """Without an engine, fit reads the folder whole."""
     ranker = unskew.UnbiasedLambdaMART(n_estimators=2, verbose=0).fit(str(parts))
     assert ranker.trees_.n_rounds == 2
-
-
-def sign(folder: Path) -> None:
-    """Write the checksums of the files as they are now."""
-    manifest = json.loads((folder / MANIFEST).read_text())
-    for entry in manifest["files"].values():
-        raw = (folder / entry["file"]).read_bytes()
-        entry |= {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
-    (folder / MANIFEST).write_text(manifest_text(manifest))
 
 
 def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:

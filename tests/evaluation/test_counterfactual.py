@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
@@ -23,6 +22,8 @@ from unskew.simulate import (
     score_policy,
     true_propensities,
 )
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 N_QUERIES, DOCS = 8, 6
 RNG = np.random.default_rng(7)
@@ -165,15 +166,6 @@ class TestByHand:
             for data in (weighted, build(twice))
         )
         assert one == pytest.approx(two)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small logs gain nothing from threads, and lose much on a busy machine."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
 
 
 POLICIES = {

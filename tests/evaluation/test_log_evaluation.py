@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
 import unskew
-from logs import doubly_robust_dcg
+from logs import doubly_robust_dcg, logged_pages
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.log_evaluation import LOGGED, evaluate_log
 from unskew.evaluation.reference import click_value
 from unskew.log.impressions import Impressions
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 RHO = np.array([0.68, 0.61, 0.48, 0.34, 0.28, 0.20, 0.11, 0.10, 0.08, 0.06])
 DISCOUNT = 1 / np.log2(np.arange(2, 12))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small logs gain nothing from threads."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
 
 
 class World:
@@ -43,11 +35,7 @@ class World:
         for s in np.flatnonzero(rng.random(len(query)) < shuffled):
             page[s] = rng.permutation(10)
         click = rng.random(page.shape) < RHO * self.r[query[:, None], page]
-        self.data = Impressions.from_arrays(
-            None, click.ravel().astype(int), session=np.repeat(np.arange(len(query)), 10),
-            query=np.repeat(query, 10), doc=(query[:, None] * 10 + page).ravel(),
-            position=np.tile(np.arange(1, 11), len(query)),
-        )  # fmt: skip
+        self.data = logged_pages(query, page, click)
         self.score = new.ravel()[self.data.documents.doc.astype(int)]
 
     def truth(self):

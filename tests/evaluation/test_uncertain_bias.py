@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
+from logs import logged_pages
 from unskew.bias import Harvesting, RegressionEM
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.counterfactual import Reading
 from unskew.evaluation.log_evaluation import BIAS_UNSURE, LOGGED, evaluate_log
-from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 RHO = np.array([0.68, 0.61, 0.48, 0.34, 0.28, 0.20])
 N = len(RHO)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small logs gain nothing from threads."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
 
 
 class World:
@@ -38,11 +30,7 @@ class World:
         turned = rng.random(len(query)) < shuffled
         page[turned] = rng.permuted(page[turned], axis=1)
         click = rng.random(page.shape) < RHO * self.r[query[:, None], page]
-        self.data = Impressions.from_arrays(
-            None, click.ravel().astype(int), session=np.repeat(np.arange(len(query)), N),
-            query=np.repeat(query, N), doc=(query[:, None] * N + page).ravel(),
-            position=np.tile(np.arange(1, N + 1), len(query)),
-        )  # fmt: skip
+        self.data = logged_pages(query, page, click)
         self.score = new.ravel()[self.data.documents.doc.astype(int)]
 
     def truth(self):

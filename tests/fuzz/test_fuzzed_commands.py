@@ -13,9 +13,9 @@ def test_fixed_cases_of_commands(module, kind):
 
 def test_kills():
     """Killed at random moments, commands leave what was there or what is new, and no trace."""
-    done = run("-m", "fuzz.interruptions", "kills", "4")
+    done = run("-m", "fuzz.interruptions", "kills", "6")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 right" in done.stdout
+    assert "6 right" in done.stdout
 
 
 ENDS = """
