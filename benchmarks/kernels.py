@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
 import unskew
 from train_vs_peers import EXAMINATION, POSITIONS, Problem
@@ -93,9 +93,9 @@ def plain_losses(log: Any, exponentials: Any, *, remember: bool) -> Any:
             losses[0, at_i] += loss * biases.inverse_minus[at_j]
             losses[1, at_j] += loss * biases.inverse_plus[at_i]
 
-    @njit(parallel=True)
-    def rank_and_sum_losses(table, scores, biases, ranking, losses):  # type: ignore[no-untyped-def]
-        for c in prange(len(table.chunks) - 1):
+    @njit(nogil=True)
+    def rank_and_sum_losses(first, end, table, scores, biases, ranking, losses):  # type: ignore[no-untyped-def]
+        for c in range(first, end):
             for page in range(table.chunks[c], table.chunks[c + 1]):
                 rank_page(page, table, scores, ranking)
                 if len(losses):
@@ -123,9 +123,9 @@ def plain_gradients(exponentials: Any) -> Any:
             hessian[i] += sigma * sigma * rho * (1.0 - rho) * weight
             hessian[j] += sigma * sigma * rho * (1.0 - rho) * weight
 
-    @njit(parallel=True)
-    def sum_gradients(table, scores, biases, ranking, gradient, hessian):  # type: ignore[no-untyped-def]
-        for c in prange(len(table.chunks) - 1):
+    @njit(nogil=True)
+    def sum_gradients(first, end, table, scores, biases, ranking, gradient, hessian):  # type: ignore[no-untyped-def]
+        for c in range(first, end):
             for page in range(table.chunks[c], table.chunks[c + 1]):
                 add_gradients(page, table, scores.sigma, biases, ranking, gradient, hessian)
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -284,8 +283,7 @@ def measure(name: str, problem: Problem, n_sessions: int, folder: Path) -> dict[
         "--trees", str(problem.trees), "--folder", str(folder),
         *(["--clicked-only"] if problem.clicked_only else []),
     ]  # fmt: skip
-    environment = {**os.environ, "NUMBA_NUM_THREADS": str(THREADS)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{name} failed:\n{done.stderr}")
     result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])

@@ -31,13 +31,18 @@ def real_data() -> Path:
 
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
-    """One thread for Numba: small logs gain nothing from threads, and lose much on a busy machine."""
-    import numba
+    """One thread: small logs gain nothing from threads, and lose much on a busy machine."""
+    from unskew.threads import threads
 
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
+    with threads(1):
+        yield
+
+
+@pytest.fixture
+def eager_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads, however few cores there are and however little there is to do."""
+    monkeypatch.setattr("unskew.threads._WORTH_A_THREAD", 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
 
 
 @pytest.fixture(scope="module")

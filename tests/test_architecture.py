@@ -30,6 +30,7 @@ LEAVES = {
     "charts": {"errors"},
     "position_bias": {"array_types", "charts", "errors", "terminal"},
     "registry": {"errors"},
+    "threads": {"array_types"},
 }
 
 # Each room and the rooms it may import, beside itself and the leaves, in the order in which data

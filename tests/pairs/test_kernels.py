@@ -10,10 +10,11 @@ from numba import njit
 
 from logs import DOCUMENTS_PER_QUERY, impressions_of, random_sessions
 from unskew.pairs import kernels, reference
-from unskew.pairs.objective import PairwiseObjective, threads
+from unskew.pairs.objective import PairwiseObjective
 from unskew.pairs.reference import ClickedPage
 from unskew.pairs.statistic import pair_statistics
 from unskew.position_bias import PositionBias
+from unskew.threads import threads
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
@@ -191,7 +192,7 @@ def test_wide_pages_equal_narrow_ones(spread):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_threads_do_not_matter(seed):
+def test_threads_do_not_matter(seed, eager_threads):
     """One thread and two give the same bits."""
     _, score, _, objective = random_case(seed, n_queries=300, sessions_per_query=20)
     assert len(objective._table.chunks) > 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +19,7 @@ from unskew.simulate import (
     score_policy,
     true_propensities,
 )
+from unskew.threads import threads
 
 
 @pytest.fixture
@@ -94,18 +94,14 @@ class TestDeterminism:
     """Same seed, same log."""
 
     @pytest.mark.parametrize("model", ["pbm", "cascade", "ubm", "contextual"])
-    def test_chunks_and_threads(self, data, policy, model):
+    def test_chunks_and_threads(self, data, policy, model, eager_threads):
         """The number of threads and the size of the chunks change nothing."""
         mixed = epsilon_policy(policy, 0.3)
-        before = numba.get_num_threads()
         tables = []
-        try:
-            for threads, chunk in ((1, 100_000), (before, 77)):
-                numba.set_num_threads(threads)
+        for number, chunk in ((1, 100_000), (2, 77)):
+            with threads(number):
                 log = sample(data, model=model, policy=mixed, sessions=999, seed=4, chunk=chunk)
-                tables.append(log.combine_chunks())
-        finally:
-            numba.set_num_threads(before)
+            tables.append(log.combine_chunks())
         assert tables[0].equals(tables[1])
 
     def test_seed(self, data, policy):

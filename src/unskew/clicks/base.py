@@ -17,6 +17,7 @@ from unskew.clicks.stream import Streams
 from unskew.errors import DataError, UsageError
 from unskew.log.grades import gain
 from unskew.registry import CLICK_MODELS
+from unskew.threads import share
 
 # Examination at positions 1 to 10 in the eye-tracking study of Joachims et al. (SIGIR 2005), as
 # used by the simulations that followed it. Below position 10 the last value continues.
@@ -118,7 +119,8 @@ class ClickModel(ABC):
     ) -> npt.NDArray[np.int8]:
         """Sample the clicks of consecutive sessions, ``relevance`` being the grades by row."""
         click = np.empty(len(pages.row), dtype=np.int8)
-        self.family.draw(streams, pages, self.chances(relevance, pages.length), click)
+        at = streams, pages, self.chances(relevance, pages.length), click
+        share(pages.offsets, lambda *span: self.family.draw(*span, *at))
         return click
 
     def marginals(self, pages: FlatPages, relevance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -153,11 +155,11 @@ class ClickModel(ABC):
         offsets = np.arange(n_pages + 1, dtype=np.int64) * length
         row = np.arange(matrix.size, dtype=np.int32)
         examined, clicked = np.zeros(matrix.size), np.zeros(matrix.size)
-        for index, share in self.context_shares(context):
+        for index, portion in self.context_shares(context):
             pages = FlatPages(offsets, row, np.full(n_pages, index, dtype=np.int32))
             one, two = self.marginals(pages, matrix.ravel())
-            examined += share * one
-            clicked += share * two
+            examined += portion * one
+            clicked += portion * two
         return examined.reshape(matrix.shape), clicked.reshape(matrix.shape)
 
     def context_shares(self, context: str | None) -> list[tuple[int, float]]:

@@ -18,6 +18,7 @@ from unskew.clicks.kernels import draw_contexts
 from unskew.clicks.pbm import AffineModel
 from unskew.clicks.stream import Streams, stream_key
 from unskew.errors import DataError, UsageError
+from unskew.threads import share
 
 _THETAS = (("desktop", 1.0), ("mobile", 1.75), ("tablet", 0.5))
 _SHARES = (("desktop", 0.4), ("mobile", 0.5), ("tablet", 0.1))
@@ -77,7 +78,8 @@ class ContextualModel(AffineModel):
         """The context of each session, drawn by the shares."""
         context = np.empty(count, dtype=np.int32)
         streams = Streams(stream_key(seed, "context"), first)
-        draw_contexts(streams, np.cumsum(self._weights()), context)
+        at = streams, np.cumsum(self._weights()), context
+        share(np.arange(count + 1), lambda *span: draw_contexts(*span, *at))
         return context
 
     def context_shares(self, context: str | None) -> list[tuple[int, float]]:

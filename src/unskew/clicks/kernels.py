@@ -3,8 +3,7 @@
 Slot ``p`` of page ``s`` is one of ``offsets[s]:offsets[s + 1]``, shows the row ``row[p]`` and is at
 k = p - offsets[s]. `attraction` and `satisfaction` are probabilities by row.
 
-Parallel loops unpack their named tuples first: inside a ``prange`` Numba does not hand them over
-safely.
+Samplers draw the pages ``begin:end``, so that threads can share them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
 from unskew.array_types import FloatArray
 from unskew.clicks.stream import open_stream, uniform
@@ -65,31 +64,31 @@ class BrowsingChances(NamedTuple):
 class Family(NamedTuple):
     """The kernels of a family of click models.
 
-    ``draw(streams, pages, chances, click)`` samples; ``marginals(pages, chances, examined, click)``
-    gives P(examined) and P(click) of every slot, exactly.
+    ``draw(begin, end, streams, pages, chances, click)`` samples; ``marginals(pages, chances,
+    examined, click)`` gives P(examined) and P(click) of every slot, exactly.
     """
 
     draw: Callable[..., None]
     marginals: Callable[..., None]
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def draw_contexts(streams, cumulative, context):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def draw_contexts(begin, end, streams, cumulative, context):  # type: ignore[no-untyped-def]
     """Draw each session's context."""
     key, first = streams
-    for s in prange(len(context)):
+    for s in range(begin, end):
         _, u = uniform(open_stream(key, first + s))
         found = np.searchsorted(cumulative, u * cumulative[-1], side="right")
         context[s] = min(found, len(cumulative) - 1)
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _draw_affine(streams, pages, chances, click):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _draw_affine(begin, end, streams, pages, chances, click):  # type: ignore[no-untyped-def]
     """One uniform number a slot."""
     key, first = streams
     offsets, row, context = pages
     attraction, _, slope, base = chances
-    for s in prange(len(offsets) - 1):
+    for s in range(begin, end):
         state = open_stream(key, first + s)
         start, c = offsets[s], context[s]
         for p in range(start, offsets[s + 1]):
@@ -112,17 +111,17 @@ def _affine_marginals(pages, chances, examined, click):  # type: ignore[no-untyp
 AFFINE = Family(_draw_affine, _affine_marginals)
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _draw_chain(streams, pages, chances, click):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _draw_chain(begin, end, streams, pages, chances, click):  # type: ignore[no-untyped-def]
     """Two uniform numbers an examined slot: whether to click, whether to go on."""
     key, first = streams
     offsets, row, _ = pages
     attraction, satisfaction, after_click, after_skip = chances
-    for s in prange(len(offsets) - 1):
+    for s in range(begin, end):
         state = open_stream(key, first + s)
-        start, end = offsets[s], offsets[s + 1]
-        click[start:end] = 0
-        for p in range(start, end):
+        start, stop = offsets[s], offsets[s + 1]
+        click[start:stop] = 0
+        for p in range(start, stop):
             state, u = uniform(state)
             go_on = after_skip[p - start]
             if u < attraction[row[p]]:
@@ -153,13 +152,13 @@ def _chain_marginals(pages, chances, examined, click):  # type: ignore[no-untype
 CHAIN = Family(_draw_chain, _chain_marginals)
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _draw_browsing(streams, pages, chances, click):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _draw_browsing(begin, end, streams, pages, chances, click):  # type: ignore[no-untyped-def]
     """One uniform number a slot."""
     key, first = streams
     offsets, row, _ = pages
     attraction, examine = chances
-    for s in prange(len(offsets) - 1):
+    for s in range(begin, end):
         state = open_stream(key, first + s)
         start = offsets[s]
         last = -1

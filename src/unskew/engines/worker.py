@@ -28,13 +28,13 @@ from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.keys import key_hashes
 from unskew.log.parts import Parts, two_parts
-from unskew.pairs.objective import threads
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.preparation import ClickSettings
 from unskew.rankers.click_model.training import LikelihoodTraining, Start
 from unskew.rankers.inputs import aligned
 from unskew.rankers.lambdamart.training import TreeTraining
 from unskew.rankers.training import Rounds, TrainingRound, train
+from unskew.threads import threads
 from unskew.trees.xgboost_trees import refuse_missing_gpu
 
 _HeldOut = HeldOutPairs | HeldOutClicks

@@ -18,22 +18,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
 from unskew.array_types import FloatArray, IntArray
 from unskew.errors import UsageError
 from unskew.log.counts import sums
 from unskew.log.grades import discount, gain
+from unskew.log.ordering import order_scores
 
 NO_CUT = np.iinfo(np.int64).max
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _sort_queries(score, offsets, order):  # type: ignore[no-untyped-def]
-    """Sort each query's rows by descending score; equal scores keep the order of the rows."""
-    for q in prange(len(offsets) - 1):
-        start, end = offsets[q], offsets[q + 1]
-        order[start:end] = start + np.argsort(-score[start:end], kind="mergesort")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +68,7 @@ class RankedQueries:
 
 def rank_queries(score: FloatArray, offsets: IntArray, *, split_ties: bool) -> RankedQueries:
     """Sort the rows of each query by descending score; ``split_ties`` makes ties keep row order."""
-    order = np.empty(len(score), dtype=np.int64)
-    _sort_queries(score, offsets, order)
+    order = order_scores(score, offsets)
     first = np.append(True, score[order[1:]] != score[order[:-1]]) | split_ties
     first[offsets[:-1]] = True
     return RankedQueries(offsets, order, np.append(np.flatnonzero(first), len(score)))

@@ -38,8 +38,9 @@ from unskew.log.interning import (
     split_records,
 )
 from unskew.log.keys import KeyCoder, decode_categories
-from unskew.log.ordering import n_threads, order_keys, order_ragged, read_only
+from unskew.log.ordering import order_keys, order_ragged, read_only
 from unskew.log.problems import Problems, explain_refused, weight_is_valid
+from unskew.threads import n_threads
 
 NO_CONTEXT = int(np.iinfo(np.int64).min)
 NO_COLLISIONS_FORCED = np.uint64(0xFFFFFFFFFFFFFFFF)

@@ -6,27 +6,18 @@ threads there are.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from unskew.array_types import IntArray
+from unskew.array_types import FloatArray, IntArray
+from unskew.threads import share
 
-# Fewer items are sorted before a thread has started.
-_WORTH_A_THREAD = 50_000
-_MOST_THREADS = 8
 _SHORT = 24
-
-
-def n_threads() -> int:
-    """How many threads this process may run side by side, eight at most."""
-    able = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(able or 1, _MOST_THREADS)
+# More threads wait for the memory.
+_MOST_THREADS = 8
 
 
 @njit(cache=True, nogil=True)
@@ -131,19 +122,6 @@ def _in_buckets(bucket: IntArray, n_buckets: int) -> tuple[IntArray, IntArray]:
     return starts, order
 
 
-def _divided(starts: IntArray, sort: Callable[[int, int], None]) -> None:
-    """Sort all buckets, each thread as many items as the others."""
-    n = int(starts[-1])
-    threads = min(n_threads(), max(1, n // _WORTH_A_THREAD))
-    if threads == 1:
-        sort(0, len(starts) - 1)
-        return
-    cuts = np.searchsorted(starts, np.arange(1, threads) * n // threads)
-    ends = [0, *cuts.tolist(), len(starts) - 1]
-    with ThreadPoolExecutor(threads, thread_name_prefix="unskew-sort") as pool:
-        list(pool.map(sort, ends[:-1], ends[1:]))
-
-
 def order_ragged(
     bucket: IntArray, n_buckets: int, offsets: IntArray, sequence: IntArray
 ) -> IntArray:
@@ -151,9 +129,10 @@ def order_ragged(
     starts, order = _in_buckets(bucket, n_buckets)
     spare = np.empty(len(bucket), dtype=np.int64)
     offsets, sequence = read_only(offsets), read_only(sequence)
-    _divided(
+    share(
         starts,
         lambda first, end: _sort_buckets(order, spare, starts, first, end, offsets, sequence),
+        most=_MOST_THREADS,
     )
     return order
 
@@ -161,13 +140,30 @@ def order_ragged(
 def order_keys(bucket: IntArray, n_buckets: int, key: IntArray) -> IntArray:
     """The order of single keys by bucket, then by key, then as they come."""
     starts, order = _in_buckets(bucket, n_buckets)
-    beside = key[order]
-    spare, spare_key = np.empty_like(order), np.empty_like(beside)
-    _divided(
-        starts,
-        lambda first, end: _sort_keys(order, beside, spare, spare_key, starts, first, end),
-    )
+    _sort_beside(order, key[order], starts)
     return order
+
+
+def order_scores(score: FloatArray, offsets: IntArray) -> IntArray:
+    """The order of scores within ``offsets[q]:offsets[q + 1]``, highest first, equal as they come.
+
+    A NaN is lower than every number.
+    """
+    order = np.arange(len(score))
+    # The bits of a float, read as an integer, have its order; those of a negative one the opposite.
+    bits = (np.where(np.isnan(score), -np.inf, score) + 0.0).view(np.int64)
+    _sort_beside(order, ~(bits ^ ((bits >> 63) & np.iinfo(np.int64).max)), np.array(offsets))
+    return order
+
+
+def _sort_beside(order: IntArray, key: IntArray, starts: IntArray) -> None:
+    """Sort the items of each bucket by their keys."""
+    spare, spare_key = np.empty_like(order), np.empty_like(key)
+    share(
+        starts,
+        lambda first, end: _sort_keys(order, key, spare, spare_key, starts, first, end),
+        most=_MOST_THREADS,
+    )
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

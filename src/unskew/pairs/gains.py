@@ -10,15 +10,13 @@ for one session that clicks every result with the grade whose gain that is.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from unskew.array_types import FloatArray
 from unskew.log.impressions import Pages
-from unskew.pairs.statistic import Pairs
+from unskew.log.ordering import order_scores
+from unskew.pairs.statistic import PairRoom, Pairs
 
 
 @njit(cache=True, nogil=True)
@@ -33,17 +31,16 @@ def _count_ordered(offsets, gain, sizes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _fill_ordered(offsets, gain, pairs):  # type: ignore[no-untyped-def]
-    """Fill the pairs of every page, by slot i, then by slot j."""
+def _fill_ordered(offsets, gain, best, pairs):  # type: ignore[no-untyped-def]
+    """Fill the pairs of every page, by slot i, then by slot j; ``best`` has the highest gain first."""
     for page in range(len(offsets) - 1):
         at = pairs.offsets[page]
         if at == pairs.offsets[page + 1]:
             continue
         first, n = offsets[page], offsets[page + 1] - offsets[page]
-        best = np.sort(gain[first : first + n])[::-1]
         ideal = 0.0
         for rank in range(n):
-            ideal += best[rank] / np.log2(2.0 + rank)
+            ideal += best[first + rank] / np.log2(2.0 + rank)
         for i in range(n):
             for j in range(n):
                 more = gain[first + i] - gain[first + j]
@@ -54,22 +51,12 @@ def _fill_ordered(offsets, gain, pairs):  # type: ignore[no-untyped-def]
                     at += 1
 
 
-class _Room(NamedTuple):
-    """Where the pairs go, as plain arrays."""
-
-    offsets: npt.NDArray[np.int64]
-    slot_i: npt.NDArray[np.int32]
-    slot_j: npt.NDArray[np.int32]
-    weight: FloatArray
-
-
 def gain_pairs(pages: Pages, gain: FloatArray) -> Pairs:
     """The pair statistic W of pages whose documents have these gains, all of them 0 or higher."""
     shown = np.ascontiguousarray(gain, dtype=np.float64)[pages.document]
     sizes = np.zeros(len(pages), dtype=np.int64)
     _count_ordered(pages.offsets, shown, sizes)
-    offsets = np.concatenate(([0], np.cumsum(sizes)))
-    n = int(offsets[-1])
-    room = _Room(offsets, np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n))
-    _fill_ordered(pages.offsets, shown, room)
+    room = PairRoom.of(sizes)
+    best = shown[order_scores(shown, pages.offsets)]
+    _fill_ordered(pages.offsets, shown, best, room)
     return Pairs(*room)

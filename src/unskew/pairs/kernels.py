@@ -3,7 +3,7 @@
 Two passes make one round. `rank_and_sum_losses` orders every page by score and sums the losses
 per position, from which the biases of the round follow. `sum_gradients` sums first and second
 derivatives per place on a page, weighted with those biases; `sum_by_document` adds up the places of
-a document.
+a document. Both work on the chunks ``first:end`` of the table.
 `reference.py` says the same in the paper's words.
 
 With e = exp(sigma * (score - highest score)) of every document, a pair needs no exponential of its
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 from numpy.polynomial import Chebyshev, Polynomial
 
 from unskew.array_types import FloatArray
@@ -148,15 +148,15 @@ def _add_losses(page, table, sigma, biases, ranking, plus, minus):  # type: igno
         minus[at_j] += loss * biases.inverse_plus[at_i]
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def rank_and_sum_losses(table, scores, biases, ranking, losses):  # type: ignore[no-untyped-def]
-    """Order every page by score; add the losses per position, those of each chunk to its own row.
+@njit(cache=True, nogil=True)
+def rank_and_sum_losses(first, end, table, scores, biases, ranking, losses):  # type: ignore[no-untyped-def]
+    """Order the pages by score; add the losses per position, those of each chunk to its own row.
 
     ``losses[c, 0]`` is loss_plus of chunk c and sums L_ij / t_minus[j] by the position of i,
     ``losses[c, 1]`` is loss_minus and sums L_ij / t_plus[i] by that of j. Without rows the pages
     are only ordered.
     """
-    for c in prange(len(table.chunks) - 1):
+    for c in range(first, end):
         for page in range(table.chunks[c], table.chunks[c + 1]):
             _rank_page(page, table, scores, ranking)
         if len(losses):
@@ -188,10 +188,10 @@ def _add_gradients(page, table, sigma, biases, ranking, gradient, hessian):  # t
         hessian[j] += hessian_ij
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def sum_gradients(table, scores, biases, ranking, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Add the adjusted lambda gradients, and their derivatives, of every entry."""
-    for c in prange(len(table.chunks) - 1):
+@njit(cache=True, nogil=True)
+def sum_gradients(first, end, table, scores, biases, ranking, gradient, hessian):  # type: ignore[no-untyped-def]
+    """Add the adjusted lambda gradients, and their derivatives, of every entry of the pages."""
+    for c in range(first, end):
         for page in range(table.chunks[c], table.chunks[c + 1]):
             _add_gradients(page, table, scores.sigma, biases, ranking, gradient, hessian)
 

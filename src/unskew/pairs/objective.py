@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 
 from unskew.array_types import FloatArray
@@ -15,6 +12,7 @@ from unskew.pairs.statistic import Pairs
 from unskew.pairs.table import PairTable
 from unskew.pairs.update import LIMIT, reestimated
 from unskew.position_bias import PositionBias
+from unskew.threads import share
 
 
 class PairwiseObjective:
@@ -52,6 +50,8 @@ class PairwiseObjective:
         self.sides = sides
         self.n_documents = n_documents
         self._table = PairTable.build(pages, pairs, len(bias))
+        # How many pairs the chunks have, added up: what threads share.
+        self._work = self._table.pairs[self._table.chunks].astype(np.int64)
         order = self._table.slots()
         self._ranking = kernels.Ranking(
             discount(np.arange(1, order.max(initial=0) + 2)), order, *np.empty((3, len(order)))
@@ -87,9 +87,8 @@ class PairwiseObjective:
         if not (self._ranked is score or np.array_equal(self._ranked, score)):
             self._rank(score, with_losses=False)
         gradient, hessian = np.zeros((2, len(self._table.document)))
-        kernels.sum_gradients(
-            self._table, self._scores(score), self._biases(), self._ranking, gradient, hessian
-        )
+        at = self._table, self._scores(score), self._biases(), self._ranking
+        share(self._work, lambda *chunks: kernels.sum_gradients(*chunks, *at, gradient, hessian))
         sums = np.zeros((2, self.n_documents))
         kernels.sum_by_document(self._table, gradient, sums[0])
         kernels.sum_by_document(self._table, hessian, sums[1])
@@ -98,9 +97,8 @@ class PairwiseObjective:
     def _rank(self, score: FloatArray, *, with_losses: bool) -> FloatArray:
         n_rows = len(self._table.chunks) - 1 if with_losses else 0
         losses = np.zeros((n_rows, 2, len(self.bias)))
-        kernels.rank_and_sum_losses(
-            self._table, self._scores(score), self._biases(), self._ranking, losses
-        )
+        at = self._table, self._scores(score), self._biases(), self._ranking
+        share(self._work, lambda *chunks: kernels.rank_and_sum_losses(*chunks, *at, losses))
         # A read-only array cannot change afterwards: it is not copied.
         self._ranked = score.copy() if score.flags.writeable else score
         total: FloatArray = losses.sum(axis=0)
@@ -113,17 +111,3 @@ class PairwiseObjective:
 
     def _biases(self) -> kernels.Biases:
         return kernels.Biases(1.0 / self.bias.t_plus, 1.0 / self.bias.t_minus)
-
-
-@contextmanager
-def threads(number: int | None) -> Iterator[None]:
-    """Run our own loops on so many threads; None leaves the number as it is."""
-    import numba
-
-    before = numba.get_num_threads()
-    if number is not None:
-        numba.set_num_threads(max(1, min(number, numba.config.NUMBA_NUM_THREADS)))
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
 from unskew.array_types import FloatArray, Int32Array, IntArray
 from unskew.log.grades import gain
 from unskew.log.impressions import Impressions
+from unskew.log.ordering import read_only
+from unskew.threads import share
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,22 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.weight)
+
+
+class PairRoom(NamedTuple):
+    """Where kernels write the pairs of pages: the arrays of `Pairs`."""
+
+    offsets: IntArray
+    slot_i: Int32Array
+    slot_j: Int32Array
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, sizes: IntArray) -> PairRoom:
+        """Room for so many pairs of each page."""
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        n = int(offsets[-1])
+        return cls(offsets, np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n))
 
 
 class _ClickedPages(NamedTuple):
@@ -108,32 +126,31 @@ def _page_weights(page, log, row_of, dense):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _page_pairs(page, log, at, slot_i, slot_j, weight):  # type: ignore[no-untyped-def]
-    """Write the pairs of a page from ``at`` on; with no room in ``weight``, only count them."""
+def _page_pairs(page, log, pairs):  # type: ignore[no-untyped-def]
+    """Write the pairs of a page to their place; where there is no room for any, only count them."""
     n = log.entries[page + 1] - log.entries[page]
     row_of = np.empty(n, np.int64)
     dense = np.zeros((_clicked_rows(page, log, row_of), n))
     _page_weights(page, log, row_of, dense)
-    if not len(weight):
-        return np.count_nonzero(dense)
-    first = at
+    first = at = pairs.offsets[page]
+    room = len(pairs.weight) > 0
     for i in range(n):
         if row_of[i] < 0:
             continue
         for j in range(n):
             if dense[row_of[i], j] != 0.0:
-                slot_i[at], slot_j[at], weight[at] = i, j, dense[row_of[i], j]
+                if room:
+                    pairs.slot_i[at], pairs.slot_j[at] = i, j
+                    pairs.weight[at] = dense[row_of[i], j]
                 at += 1
     return at - first
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _all_pairs(log, offsets, slot_i, slot_j, weight, sizes):  # type: ignore[no-untyped-def]
-    """Write the pairs of every page, or only count them; ``sizes`` gets how many each has."""
-    for page in prange(len(sizes)):
-        # Numba would compile for an unsigned page as well, which prange counts with.
-        k = np.int64(page)
-        sizes[k] = _page_pairs(k, log, offsets[k], slot_i, slot_j, weight)
+@njit(cache=True, nogil=True)
+def _all_pairs(first, end, log, pairs, sizes):  # type: ignore[no-untyped-def]
+    """Write the pairs of the pages, or only count them; ``sizes`` gets how many each has."""
+    for page in range(first, end):
+        sizes[page] = _page_pairs(page, log, pairs)
 
 
 def pair_statistics(data: Impressions) -> Pairs:
@@ -144,21 +161,12 @@ def pair_statistics(data: Impressions) -> Pairs:
         pages.offsets, starts, patterns.mass, patterns.offsets, patterns.slot, patterns.grade,
         gain(np.arange(int(patterns.grade.max(initial=0)) + 1), data.gains),
     )  # fmt: skip
-    log = _ClickedPages(*map(_read_only, arrays))
+    log = _ClickedPages(*map(read_only, arrays))
     sizes = np.zeros(len(pages), dtype=np.int64)
 
-    def pairs(offsets: IntArray) -> Pairs:
-        n = int(offsets[-1])
-        room = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32), np.empty(n)
-        _all_pairs(log, offsets, *room, sizes)
-        return Pairs(offsets, *room)
+    def fill(room: PairRoom) -> PairRoom:
+        share(pages.offsets, lambda first, end: _all_pairs(first, end, log, room, sizes))
+        return room
 
-    pairs(np.zeros(len(pages) + 1, dtype=np.int64))
-    return pairs(np.concatenate(([0], np.cumsum(sizes))))
-
-
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A read-only view, whatever came: Numba compiles a kernel for each of the two kinds."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    fill(PairRoom.of(sizes))
+    return Pairs(*fill(PairRoom.of(sizes)))

@@ -19,6 +19,7 @@ from unskew.paper.runs import TUNED, Result, Run, Study, read_results, save_resu
 from unskew.paper.training import perform
 from unskew.paper.worlds import ESTIMATED
 from unskew.progress import progress_bar
+from unskew.threads import limit_threads
 
 # Results wait in memory for at most so many seconds.
 SAVE_EVERY = 5.0
@@ -159,15 +160,14 @@ def _tasks(runs: Sequence[Run]) -> list[list[Run]]:
     return [list(group) for _, group in groupby(sorted(runs, key=place), key=place)]
 
 
-def _start_worker(threads: int) -> None:
-    import numba
+def _start_worker(number: int) -> None:
     from threadpoolctl import threadpool_limits
 
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # Ctrl-C must end a worker, not its training: a ranker would keep what it has so far.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-    threadpool_limits(threads)
+    limit_threads(number)
+    threadpool_limits(number)
 
 
 def _end_with_parent() -> None:

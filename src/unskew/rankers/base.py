@@ -27,7 +27,6 @@ from unskew.log.labelled import LabelledData
 from unskew.log.log_summary import LogSummary
 from unskew.log.parts import load as load_impressions
 from unskew.log.sources.frames import is_frame
-from unskew.pairs.objective import threads
 from unskew.pairs.statistic import Pairs
 from unskew.position_bias import PositionBias
 from unskew.rankers.bias_history import BiasHistory
@@ -42,6 +41,7 @@ from unskew.rankers.split import HELD_OUT, hold_out_clicks, hold_out_labels
 from unskew.rankers.training import Callback, Rounds, Training, train
 from unskew.rankers.validation import Validation, mean_ndcg, validation_of
 from unskew.registry import METHODS, check_debias, ranker_name, resolve_engine
+from unskew.threads import threads
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
 from unskew.array_types import FloatArray, IntArray
 from unskew.clicks.stream import Streams, open_stream, stream_key, uniform
 from unskew.simulate.policies import LoggingPolicy
+from unskew.threads import share
 
 
 class ShownPages(NamedTuple):
@@ -51,13 +52,13 @@ class _Lists(NamedTuple):
     n_sessions: int
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _draw_queries(streams, traffic, query, length):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _draw_queries(begin, stop, streams, traffic, query, length):  # type: ignore[no-untyped-def]
     """Invert the cumulative traffic; the guide says where to begin, so few steps are left."""
     key, first = streams
     cumulative, guide, lengths = traffic
     last = len(cumulative) - 1
-    for s in prange(len(query)):
+    for s in range(begin, stop):
         _, u = uniform(open_stream(key, first + s))
         found = guide[int(u * len(guide))]
         while found < last and cumulative[found] <= u:
@@ -66,14 +67,14 @@ def _draw_queries(streams, traffic, query, length):  # type: ignore[no-untyped-d
         length[s] = lengths[found]
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _fill_pages(streams, lists, shown):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _fill_pages(begin, stop, streams, lists, shown):  # type: ignore[no-untyped-def]
     """Copy each session's list from its phase's order; an exploring session shuffles it first."""
     key, first = streams
     candidates, order, epsilon, depth, n_sessions = lists
     query, offsets, row, position, session = shown
     n_phases = len(order)
-    for s in prange(len(query)):
+    for s in range(begin, stop):
         at, length = offsets[s], offsets[s + 1] - offsets[s]
         start, end = candidates[query[s]], candidates[query[s] + 1]
         phase = (first + s) * n_phases // n_sessions
@@ -117,11 +118,13 @@ def draw_pages(
     query = np.empty(count, dtype=np.int32)
     offsets = np.zeros(count + 1, dtype=np.int64)
     asked = _Traffic(cumulative, guide, policy.lengths)
-    _draw_queries(Streams(stream_key(seed, "query"), first), asked, query, offsets[1:])
+    streams, each = Streams(stream_key(seed, "query"), first), np.arange(count + 1)
+    share(each, lambda *span: _draw_queries(*span, streams, asked, query, offsets[1:]))
     np.cumsum(offsets, out=offsets)
     row, position = (np.empty(offsets[-1], dtype=np.int32) for _ in range(2))
     shown = ShownPages(query, offsets, row, position, np.empty(offsets[-1], dtype=np.int64))
     depth = 0 if policy.shuffle == "page" else np.iinfo(np.int64).max
     lists = _Lists(policy.offsets, policy.order, policy.epsilon, depth, n_sessions)
-    _fill_pages(Streams(stream_key(seed, "page"), first), lists, shown)
+    pages = Streams(stream_key(seed, "page"), first)
+    share(offsets, lambda *span: _fill_pages(*span, pages, lists, shown))
     return shown

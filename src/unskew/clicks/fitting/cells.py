@@ -16,6 +16,7 @@ from numba import njit
 
 from unskew.array_types import FloatArray, IntArray
 from unskew.clicks.fitting.log_clicks import LogArrays, LogClicks
+from unskew.log.counts import count_statistics
 
 # What a state knows beside the position.
 NOTHING, LAST_CLICK, CONTEXT = 0, 1, 2
@@ -164,26 +165,6 @@ def _count_pages(log, knows, n_positions, n_states, longest, cells):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _count_entries(log, n_positions, shown, cells):  # type: ignore[no-untyped-def]
-    """The entries of the pages as cells by position; returns how many. ``shown`` is by page."""
-    for m in range(len(log.page)):
-        shown[log.page[m]] += log.mass[m]
-    clicks = np.zeros(len(log.document))
-    for m in range(len(log.page)):
-        for click in range(log.click_offsets[m], log.click_offsets[m + 1]):
-            clicks[log.page_offsets[log.page[m]] + log.slot[click]] += log.mass[m]
-    n = 0
-    for page in range(len(shown)):
-        if shown[page] > 0.0:
-            for entry in range(log.page_offsets[page], log.page_offsets[page + 1]):
-                cells.document[n] = log.document[entry]
-                cells.state[n] = min(log.position[entry], n_positions) - 1
-                cells.shown[n], cells.clicks[n] = shown[page], clicks[entry]
-                n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
 def _merge(found, n_documents, n_states, cells):  # type: ignore[no-untyped-def]
     """Bring the cells of all pages into the order of documents, one for each state; returns how many."""
     starts = np.zeros(n_documents + 1, dtype=np.int64)
@@ -224,6 +205,15 @@ def _cut(cells: StateCells, n: int) -> StateCells:
     return StateCells(document[:n], state[:n], shown[:n], clicks[:n])
 
 
+def _entry_cells(clicks: LogClicks, n_positions: int) -> StateCells:
+    """The entries of the pages as cells by position."""
+    log, counts = clicks.arrays, count_statistics(clicks.data, clicks.mass)
+    shown = np.repeat(counts.impressions, np.diff(log.page_offsets))
+    state = (np.minimum(log.position, n_positions) - 1).astype(np.int32)
+    seen = shown > 0.0
+    return StateCells(log.document[seen], state[seen], shown[seen], counts.clicks[seen])
+
+
 def cells_of(clicks: LogClicks, states: States) -> StateCells:
     """The impressions and clicks of each document in each state, summed up."""
     log = _in_context(clicks, states)
@@ -231,8 +221,7 @@ def cells_of(clicks: LogClicks, states: States) -> StateCells:
     sizes = np.diff(log.page_offsets)
     longest = int(sizes.max(initial=0))
     if states.knows == NOTHING:
-        found = _empty(len(log.document))
-        found = _cut(found, _count_entries(log, n, np.zeros(len(sizes)), found))
+        found = _entry_cells(clicks, n)
     else:
         # At most one cell for each result of each pattern, and one for each state of each entry.
         per_page = np.bincount(log.page, minlength=len(sizes)) * sizes

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
 from unskew.array_types import FloatArray, IntArray
+from unskew.threads import share
 
 _MOST_STEPS = 200
 # How near to the border of the feasible region a step may go.
@@ -30,11 +31,14 @@ _BORDER = 0.995
 _ROWS = 8192
 
 
-@njit(cache=True, nogil=True, parallel=True, error_model="numpy")
-def _laplacian_rows(X, first, last, start, neighbour, pair, theta, out):  # type: ignore[no-untyped-def]
-    """``out[a] = sum over pairs k of a with b of theta_k * (x_a - x_b)``, for some documents a."""
+@njit(cache=True, nogil=True, error_model="numpy")
+def _laplacian_rows(begin, end, first, X, start, neighbour, pair, theta, out):  # type: ignore[no-untyped-def]
+    """``out[a - first] = sum over pairs k of a with b of theta_k * (x_a - x_b)``.
+
+    The documents a are ``first + begin`` to ``first + end``.
+    """
     d = X.shape[1]
-    for a in prange(first, last):
+    for a in range(first + begin, first + end):
         total = 0.0
         for c in range(d):
             out[a - first, c] = 0.0
@@ -48,10 +52,10 @@ def _laplacian_rows(X, first, last, start, neighbour, pair, theta, out):  # type
             out[a - first, c] += total * X[a, c]
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _signed_sums(start, pair, sign, values, out):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _signed_sums(begin, end, start, pair, sign, values, out):  # type: ignore[no-untyped-def]
     """Per document the sum of the values of its pairs, negative where it is the lesser one."""
-    for a in prange(len(start) - 1):
+    for a in range(begin, end):
         total = 0.0
         for at in range(start[a], start[a + 1]):
             total += sign[at] * values[pair[at]]
@@ -95,7 +99,8 @@ class DocumentPairs:
     def combined(self, X: FloatArray, values: FloatArray) -> FloatArray:
         """D' v: the differences added up, each times its value."""
         sums = np.empty(len(X))
-        _signed_sums(self.start, self.pair, self.sign, values, sums)
+        graph = self.start, self.pair, self.sign
+        share(self.start, lambda *span: _signed_sums(*span, *graph, values, sums))
         return np.asarray(X.T @ sums)
 
     def curvature(self, X: FloatArray, theta: FloatArray) -> FloatArray:
@@ -104,7 +109,11 @@ class DocumentPairs:
         total, rows = np.zeros((d, d)), np.empty((min(_ROWS, len(X)), d))
         for first in range(0, len(X), _ROWS):
             last = min(first + _ROWS, len(X))
-            _laplacian_rows(X, first, last, self.start, self.neighbour, self.pair, theta, rows)
+            block = first, X, self.start, self.neighbour, self.pair, theta, rows
+            share(
+                self.start[first : last + 1],
+                lambda *span, block=block: _laplacian_rows(*span, *block),
+            )
             total += X[first:last].T @ rows[: last - first]
         return (total + total.T) / 2.0
 

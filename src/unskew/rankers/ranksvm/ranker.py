@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_limits
 
 from unskew.array_types import FloatArray
 from unskew.log.impressions import Impressions
-from unskew.pairs.objective import threads
 from unskew.pairs.pair_losses import PairLosses
 from unskew.pairs.statistic import Pairs
 from unskew.rankers.base import Ranker
@@ -25,6 +24,7 @@ from unskew.rankers.ranksvm.training import SVMTraining
 from unskew.rankers.saving import numbers, read_json, write_json
 from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, one_of
 from unskew.rankers.standardizer import Standardizer
+from unskew.threads import threads
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
