@@ -10,7 +10,9 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("log/attach.py", "problems = [self._problem(*found, columns) for found in "
      "self.found.found(n_sessions=0)]", "0", "1"):
         "rows of features have no positions, whose count alone it decides",
-    ("log/sessions.py", "if self.seen.n < 0:", "self.seen.n < 0", "self.seen.n <= 0"):
+    ("log/sessions.py",
+     "if self.seen.n < 0 or (self.spill and self.seen.entries.nbytes > self.spill.limit):",
+     "self.seen.n < 0", "self.seen.n <= 0"):
         "a batch has a session, so that the number is never 0",
     ("log/keys.py", "return np.asarray(_filled(keys, 0).to_numpy(zero_copy_only=False)).astype(",
      "0", "1"): "a null gets an arbitrary code",
@@ -28,7 +30,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("log/letor.py", "return 2**63", "2", "3"): "no limit: both are more than any file needs",
     ("log/letor.py", "return 2**63", "63", "64"): "no limit: both are more than any file needs",
     ("log/sessions.py",
-     'keys = session.fill_null(0 if pa.types.is_integer(session.type) else "")', "0", "1"):
+     'keys = keys.fill_null(0 if pa.types.is_integer(keys.type) else "")', "0", "1"):
         "a session that is null is refused, whatever stands for it until then",
     ("log/sources/parquet.py",
      "if max(abs(least or 0), abs(most or 0)) > EXACT_IN_DOUBLE:", "0", "1"):
