@@ -192,7 +192,8 @@ def _compare(found: Counter[Any], expected: Counter[Any]) -> str | None:
 
 def _slow_log(files: list[Path], data: unskew.Impressions) -> Counter[Any]:
     rows = read_rows(files)
-    if rows and {n for n in rows[0] if n not in ROLES} != set(data.features.names):
+    # A column without a name is left out, with a note.
+    if rows and {n for n in rows[0] if n not in {*ROLES, ""}} != set(data.features.names):
         raise UnreadableError(f"features {data.features.names}")
     return sessions(rows, data.features.names, frozenset(data.features.categories))
 

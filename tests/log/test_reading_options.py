@@ -128,10 +128,10 @@ def test_lists_of_features_that_are_wrong(tmp_path):
 def test_index_columns(tmp_path, name):
     """The index that pandas wrote beside a frame is no feature, and that is told."""
     table = pa.table({**GOOD, name: list(range(8))})
-    with pytest.warns(UserWarning, match=f"number rows: '{name}'"):
+    with pytest.warns(UserWarning, match=f"have no name: '{name}'"):
         assert unskew.read_log(table).features.names == ("price", "stars")
     csv.write_csv(table, tmp_path / "log.csv")
-    with pytest.warns(UserWarning, match=f"number rows: '{name}'"):
+    with pytest.warns(UserWarning, match=f"have no name: '{name}'"):
         assert unskew.read_log(tmp_path / "log.csv").features.names == ("price", "stars")
 
 
@@ -139,7 +139,7 @@ def test_an_index_without_a_name(tmp_path):
     """The first column of a CSV file that pandas wrote has no name, and is no feature."""
     path = tmp_path / "log.csv"
     pa.table(GOOD).to_pandas().to_csv(path)
-    with pytest.warns(UserWarning, match="number rows: 'Unnamed: 0'"):
+    with pytest.warns(UserWarning, match="have no name: 'Unnamed: 0'"):
         assert unskew.read_log(path).features.names == ("price", "stars")
 
 

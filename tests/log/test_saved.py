@@ -8,11 +8,13 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from rows import Row, as_table, logs
 
 import unskew
+from fuzz.saved_folders import sign
 from unskew import StoreError
 from unskew.store import manifest_text
 
@@ -77,3 +79,32 @@ def test_the_order_is_canonical(tmp_path: Path) -> None:
     data = with_features()
     assert data.documents.doc.tolist() == sorted(data.documents.doc.tolist())
     assert (np.diff(data.patterns.page) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"doc": ["b", "a", "a"]}, "the documents of a query do not ascend"),
+        ({"doc": ["a", "a", "a"]}, "a document stands twice"),
+        ({"query": ["q", "q", "p"]}, "queries do not ascend"),
+    ],
+)
+@pytest.mark.parametrize("features", [True, False])
+def test_documents_stand_once_and_in_order(
+    tmp_path: Path, change: dict[str, list[str]], message: str, features: bool
+) -> None:
+    """Documents of a signed folder that stand twice, or apart from their like, are an error."""
+    table = as_table([Row(0, "q", "a", 1, 1), Row(0, "q", "b", 2, 0), Row(1, "r", "a", 1, 1)])
+    if features:
+        table = table.append_column("x", pa.array([1.0, 1.0, 2.0]))
+    folder = tmp_path / "log"
+    unskew.read_log(table).save(folder)
+    file = folder / "documents.parquet"
+    documents = pq.read_table(file)
+    for name, values in change.items():
+        at = documents.schema.get_field_index(name)
+        documents = documents.set_column(at, name, pa.array(values))
+    pq.write_table(documents, file)
+    sign(folder)
+    with pytest.raises(StoreError, match=message):
+        unskew.load(folder)

@@ -288,8 +288,8 @@ def finished(rows: RowsRead, options: LogOptions) -> LogReading:
 
 
 def numbering_note(index: Sequence[str]) -> str:
-    """What is said of columns that are no features because they number rows."""
-    return f"no features, because they number rows: {', '.join(map(repr, index))}"
+    """What is said of columns that are no features because nobody gave them a name."""
+    return f"no features, because they are an index or have no name: {', '.join(map(repr, index))}"
 
 
 def _skipped(reading: LogReading, bad: npt.NDArray[np.bool_] | None) -> LogReading:

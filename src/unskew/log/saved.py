@@ -67,7 +67,7 @@ def load(path: str | os.PathLike[str], *, features: bool = True) -> Impressions:
     with open_folder(path, kind=KIND, version=VERSION) as stored:
         try:
             data = _loaded(stored, features)
-            check_sound(data)
+            check_sound(data, whole=features)
             _check_counts(data, stored.meta)
         except (
             pa.ArrowException, AttributeError, IndexError, KeyError, MemoryError, OSError, OverflowError,

@@ -10,8 +10,11 @@ import numpy.typing as npt
 from unskew.log.impressions import Impressions, Pages, Patterns
 
 
-def check_sound(data: Impressions) -> None:
-    """A ValueError unless every index has what it points to and every number makes sense."""
+def check_sound(data: Impressions, *, whole: bool) -> None:
+    """A ValueError unless every index has what it points to and every number makes sense.
+
+    Without the features of a ``whole`` log, versions of a document cannot be told apart.
+    """
     documents, features = data.documents, data.features
     n = len(documents)
     _require(
@@ -24,8 +27,21 @@ def check_sound(data: Impressions) -> None:
         column = features.values[:, features.names.index(name)]
         known = np.isnan(column) | ((column >= 0) & (column < len(codes)))
         _require(bool(known.all()), f"feature {name!r} has an unknown category")
+    _check_order(data, whole)
     _check_pages(data.pages, data.documents.query)
     _check_patterns(data.patterns, data.pages, len(data.contexts))
+
+
+def _check_order(data: Impressions, whole: bool) -> None:
+    """Queries and documents ascend, so that equal ones stand side by side; no version stands twice."""
+    query, doc = data.documents.query, data.documents.doc
+    _require(bool((data.queries[1:] > data.queries[:-1]).all()), "queries do not ascend")
+    same = query[1:] == query[:-1]
+    _require(bool((~same | (doc[1:] >= doc[:-1])).all()), "the documents of a query do not ascend")
+    again = np.flatnonzero(same & (doc[1:] == doc[:-1])) if whole else np.empty(0, np.int64)
+    one, two = data.features.values[again], data.features.values[again + 1]
+    equal = (one == two) | (np.isnan(one) & np.isnan(two))
+    _require(not equal.all(axis=1).any(), "a document stands twice")
 
 
 def _check_pages(pages: Pages, query: npt.NDArray[np.int32]) -> None:
