@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -47,10 +48,15 @@ for _module in (
     importlib.import_module(_module)
 
 
+DOCUMENTATION = Path(__file__).resolve().parents[2] / "docs"
+
+
 def run_command(*arguments: Any) -> str:
     """What a command prints; an `UnskewError` if it ends with an error of its own."""
     out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+    # A server that has read its files and listens has done what a case asks for.
+    quiet = contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors)
+    with quiet[0], quiet[1], patch("uvicorn.Server.run"):
         try:
             unskew_main([str(argument) for argument in arguments])
         except SystemExit as end:
@@ -126,6 +132,15 @@ def _prepare_more(place: Path, data: Any, read: unskew.Impressions) -> None:
     lines = [json.dumps(row, default=str) for row in data.log.to_pylist()]
     (place / "log.jsonl").write_text("\n".join(lines))
     (place / "names.txt").write_text("# features\nbm25\nage\n")
+    (place / "queries.txt").write_text("\n".join(sorted(set(data.log["query"].to_pylist()))[:3]))
+    (place / "guidelines.md").write_text("# What is better\n\n- the *one* you would click\n")
+    docs = sorted(set(data.log["doc"].to_pylist()))
+    write(
+        pa.table({"doc": docs, "title": [f"title of {doc}" for doc in docs]}), place / "items.csv"
+    )
+    (place / "study").mkdir()
+    results = pq.read_table(DOCUMENTATION / "paper" / "mq2008" / "results.parquet").slice(0, 12)
+    pq.write_table(results, place / "study" / "results.parquet")
     run_command("tune", *_tuned(place / "log.parquet", place / "record.json", place / "tuned"))
     shutil.rmtree(place / "tuned")
 
@@ -286,6 +301,25 @@ def check_report(place: Path, printed: str) -> str | None:
     return None if text.rstrip().endswith("</html>") else "half a page"
 
 
+def check_served(place: Path, printed: str) -> str | None:
+    """Questions are kept for queries of the file whose lists are in both rankings."""
+    from unskew.online.judging.database import read_judged
+
+    known = [
+        {key(row["query"]) for row in read_rows([place / name])} for name in ("a.csv", "b.parquet")
+    ]
+    asked = set(read_judged(place / "out.sqlite").asked)
+    return None if asked <= known[0] & known[1] else "a query of one ranking only is asked"
+
+
+def check_rendered(place: Path, printed: str) -> str | None:
+    """The page is whole, and every figure is a number."""
+    text = (place / "study" / "report.html").read_text("utf-8")
+    if not text.rstrip().endswith("</html>"):
+        return "half a page"
+    return "a figure is no number" if ">nan<" in text.lower() else None
+
+
 CALLS: tuple[Call, ...] = (
     Call(("inspect", "log.csv", "--json", "-q"), ("log.csv",), check=check_inspect),
     Call(("inspect", "log.parquet", "--json", "-q"), ("log.parquet",), check=check_inspect),
@@ -319,6 +353,10 @@ CALLS: tuple[Call, ...] = (
          check=check_mixed),
     Call(("interleave", "read", "clicks.csv", "--json"), ("clicks.csv",)),
     Call(("judge", "results", "judged.sqlite", "--json"), ("judged.sqlite",)),
+    Call(("judge", "serve", "a.csv", "b.parquet", "--db", "out.sqlite", "--queries", "queries.txt",
+          "--items", "items.csv", "--guidelines", "guidelines.md", "--port", "0"),
+         ("a.csv", "b.parquet", "queries.txt", "items.csv", "guidelines.md"), check=check_served),
+    Call(("paper", "render", "-o", "study"), ("study",), check=check_rendered),
     Call(("inspect", "parts"), ("parts",)),
     Call(("train", "parts", "-o", "out", *TRAINING), ("parts",), check=check_model),
     Call(("compact", "log.csv", "-o", "out", "--parts", "2", "-q"), ("log.csv",),
@@ -362,6 +400,8 @@ def damage(path: Path, rng: np.random.Generator) -> None:
     """Change a file, or one file of a folder."""
     if path.name == "parts":
         damage_parts(path, rng)
+    elif path.name == "study":
+        _damage_results(path / "results.parquet", rng)
     elif path.is_dir():
         damage_a_file(path, rng)
     elif path.suffix in {".csv", ".parquet"} and rng.random() < 0.7:
@@ -370,6 +410,22 @@ def damage(path: Path, rng: np.random.Generator) -> None:
         write_rows(damaged_rows(rows, rng), path, rng)
     else:
         path.write_bytes(mutated_bytes(path.read_bytes(), rng))
+
+
+def _damage_results(file: Path, rng: np.random.Generator) -> None:
+    """Change some bytes of a study's results, or some of its cells, rows or columns."""
+    if rng.random() < 0.3:
+        file.write_bytes(mutated_bytes(file.read_bytes(), rng))
+        return
+    rows = damaged_rows(pq.read_table(file).to_pylist(), rng)
+    for name in ("t_plus", "average_rank"):
+        if rows and rng.random() < 0.2 and isinstance(rows[0].get(name), list):
+            rows[0][name] = [float("nan"), *rows[0][name][2:]]
+    try:
+        table = pa.Table.from_pylist(rows)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        table = pa.Table.from_pylist([{k: str(v) for k, v in row.items()} for row in rows])
+    pq.write_table(table, file)
 
 
 def attempt_options(sample: Path, case: int, place: Path) -> str | None:
@@ -416,7 +472,7 @@ def strange_options(call: Call, place: Path, rng: np.random.Generator) -> list[s
     options = [one for one in options if one.name not in {"help", "out", "db", "memory_limit"}]
     files = [str(file) for file in sorted(place.iterdir())]
     words: list[str] = []
-    for _ in range(int(rng.integers(1, 4))):
+    for _ in range(int(rng.integers(1, 4)) if options else 0):
         option = options[rng.integers(len(options))]
         words.append(option.opts[0])
         if option.name in {"assignments", "parameter"}:
@@ -430,7 +486,12 @@ def strange_options(call: Call, place: Path, rng: np.random.Generator) -> list[s
 
 def _placed(words: tuple[str, ...], place: Path) -> list[str]:
     """The words with the names of files in the place of the case."""
-    known = {file.name for file in place.iterdir()} | {"out", "out.parquet", "out.html"}
+    known = {file.name for file in place.iterdir()} | {
+        "out",
+        "out.parquet",
+        "out.html",
+        "out.sqlite",
+    }
     return [str(place / word) if k and word in known else word for k, word in enumerate(words)]
 
 
