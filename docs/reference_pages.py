@@ -21,14 +21,16 @@ def public_names() -> dict[str, dict[str, Any]]:
     """Every public module with its public names: the package itself, then its public modules."""
     import unskew
 
-    found: dict[str, dict[str, Any]] = {"unskew": {}}
-    for name in unskew.__all__:
-        value = getattr(unskew, name)
-        if isinstance(value, ModuleType):
-            found[f"unskew.{name}"] = {inner: getattr(value, inner) for inner in value.__all__}
-        elif not name.startswith("__"):
-            found["unskew"][name] = value
-    return found
+    return dict(_modules(unskew))
+
+
+def _modules(module: ModuleType) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A module with its public names, then the public modules inside it with theirs."""
+    values = {name: getattr(module, name) for name in module.__all__ if not name.startswith("__")}
+    inner = {name: value for name, value in values.items() if isinstance(value, ModuleType)}
+    yield module.__name__, {name: value for name, value in values.items() if name not in inner}
+    for value in inner.values():
+        yield from _modules(value)
 
 
 def members(value: type) -> Iterator[tuple[str, Any]]:

@@ -79,7 +79,7 @@ halves = [
     )
     for half in (0, 1)
 ]
-ranker = unskew.fit(halves[0], debias=measured, seconds=10, random_state=0, verbose=0)
+ranker = unskew.fit(halves[0], debias=measured, trials=6, random_state=0, verbose=0)
 print(ranker.choice_)
 
 # %%

@@ -47,7 +47,6 @@ ENGINE = """
 data.save("parts", parts=2)
 ranker = unskew.UnbiasedLambdaMART(booster="xgboost", n_estimators=5, verbose=0)
 {engine}
-assert len(ranker.predict(X[:10])) == 10
 """
 START = """
 import time
@@ -108,8 +107,13 @@ DASK = """
 if __name__ == "__main__":
     from unskew.engines import Dask
     ranker.fit("parts", engine=Dask(n_workers=2))
+    assert len(ranker.predict(X[:10])) == 10
 """
-SPARK = 'from unskew.engines import Spark; ranker.fit("parts", engine=Spark(n_workers=1))'
+SPARK = """
+from unskew.engines import Spark
+ranker.fit("parts", engine=Spark(n_workers=1))
+assert len(ranker.predict(X[:10])) == 10
+"""
 DOCS = [["-m", "sphinx", "--fail-on-warning", "--quiet", str(ROOT / "docs"), "site"]]
 TESTS = [
     ["-m", "pytest", "-q", str(ROOT / "tests" / f"test_{n}.py")] for n in ("site", "packaging")

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from unskew import datasets as datasets
     from unskew import engines as engines
     from unskew import export as export
+    from unskew import log as log
     from unskew import online as online
+    from unskew import pairs as pairs
     from unskew import simulate as simulate
     from unskew.choose.advice import advise as advise
     from unskew.choose.fit import fit as fit

@@ -1,6 +1,20 @@
-"""The errors of Unskew: what is wrong, where, and what to do about it."""
+"""The errors and warnings of Unskew: what is wrong, where, and what to do about it."""
 
 from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+def warn(message: str) -> None:
+    """Give a warning at the line by which the user's code called Unskew, however deep it arose."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
 
 
 class UnskewError(Exception):

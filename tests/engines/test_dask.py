@@ -58,3 +58,15 @@ def test_a_cluster_that_is_not_there(parts: Path) -> None:
         UsageError, match=r"client must be a distributed\.Client or an address, got int"
     ):
         fit(parts, engine=Dask(client=3))
+
+
+def test_workers_that_do_not_start(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that Dask's workers cannot import is an error with the line that it needs."""
+    import distributed
+
+    def fail(**options: Any) -> None:
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(distributed, "LocalCluster", fail)
+    with pytest.raises(EngineError, match=r"could not start 2 workers .*if __name__ == '__main__':"):
+        unskew.UnbiasedLambdaMART(**SETTINGS).fit(parts, engine="dask")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from unskew.rankers.neural.dual_learning import DualLearning as DualLearning
 
 # The estimators of the registry are public names, beside those above.
-__all__, __getattr__, __dir__ = lazy_names(
+_NAMES, __getattr__, __dir__ = lazy_names(
     __name__, (entry.home for entry in METHODS.values() if entry.home)
 )
+
+__all__ = ["METHODS", *_NAMES]

@@ -51,7 +51,8 @@ def contexts_of(data: Impressions) -> dict[Any, Impressions]:
     """The sessions of each context."""
     if not len(data.contexts):
         raise DataError(
-            "the log has no context column: name it when the log is read, read_log(…, context=…)"
+            "the log has no context column: name it when the log is read, read_log(…, context=…) "
+            "(--context)"
         )
     values = data.contexts.tolist()
     seen = np.unique(data.patterns.context)

@@ -13,7 +13,7 @@ from unskew.bias.bootstrap import bootstrap_bias
 from unskew.bias.by_context import FEWEST_SESSIONS, contexts_of
 from unskew.bias.ctr_check import relevance_may_follow_position
 from unskew.bias.estimator import BiasEstimator
-from unskew.errors import UnskewError
+from unskew.errors import UnskewError, warn
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
@@ -123,7 +123,7 @@ def _bootstrapped(
     name: str, estimator: BiasEstimator, data: Impressions, *, n_resamples: int, level: float
 ) -> PositionBias:
     if METHODS[name].extra is not None:
-        warnings.warn(f"no interval: {name} trains a network for every resample", stacklevel=2)
+        warn(f"no interval: {name} trains a network for every resample")
         return estimator.fit(data)
     return bootstrap_bias(estimator, data, n_resamples=n_resamples, level=level)
 

@@ -31,7 +31,6 @@ larger error than without.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +38,7 @@ import numpy.typing as npt
 
 from unskew.array_types import FloatArray, IntArray
 from unskew.bias.cells import Cells
+from unskew.errors import warn
 from unskew.log.counts import sums
 
 # The standard deviation of eta over logs, before this one is seen.
@@ -152,11 +152,10 @@ def straightened(
 def warn_of_bend(bend: Bend) -> None:
     """Warn if the logged ranker seems to have known much that the features do not tell."""
     if bend.eta > max(DOUBTFUL, 2.0 * bend.error):
-        warnings.warn(
+        warn(
             "the ranker that was logged seems to know more about relevance than the features tell: "
             "documents alike were clicked more where better ones stood beside them, as if the curve "
             f"were off by the position to the power of {bend.eta:.2f}. A part of it was made good; the "
             "curve may still be too steep. Give the features that the ranker used, or shuffle a share "
             "of the lists",
-            stacklevel=4,
         )

@@ -7,12 +7,11 @@ answer where results at all positions are equally relevant, and too steep behind
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from unskew.bias.cells import Cells, PositionCounts, shown_by_position
 from unskew.bias.shuffling import shuffling_of
+from unskew.errors import warn
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -50,10 +49,9 @@ def warn_of_ctr(bias: PositionBias, data: Impressions) -> None:
     """Warn of an estimate that repeats the CTR curve where nothing says that it should."""
     at = shown_by_position(data, len(bias))
     if repeats_ctr(bias, at) and relevance_may_follow_position(data):
-        warnings.warn(
+        warn(
             "the curve merely repeats the CTR of each position: it is right only if results at all "
             "positions are equally relevant, which nothing in this log shows, because lists are not "
             "shuffled and documents hardly moved. Shuffle a small share of the lists, or give features "
             "that tell what the logged ranker knew",
-            stacklevel=4,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, runtime_checkable
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from unskew.array_types import FloatArray
 from unskew.bias.cells import PositionCounts
 from unskew.bias.ctr_check import warn_of_ctr
-from unskew.errors import DataError, UsageError
+from unskew.errors import DataError, UsageError, warn
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -170,8 +169,7 @@ def relative_curve(
 def warn_clipped(positions: list[int], minimum: float) -> None:
     """Tell the caller of `fit` which positions were clipped."""
     if positions:
-        warnings.warn(
+        warn(
             f"the bias of position(s) {positions} is close to 0 (hardly a click there) or very high, "
             f"and was clipped: minimum={minimum:g}, maximum={MAXIMUM:g}",
-            stacklevel=4,
         )

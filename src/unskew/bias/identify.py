@@ -8,7 +8,6 @@ its own starting point or the CTR curve.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,7 @@ from unskew.bias.crossfit import CrossFit, PositionTask, cross_fit, deal_queries
 from unskew.bias.ctr_check import FEWEST_MOVED_CLICKS as FEWEST_MOVED_CLICKS
 from unskew.bias.shuffling import Shuffling, shuffling_of
 from unskew.clicks.fitting.movement import linked_states
-from unskew.errors import DataError
+from unskew.errors import DataError, warn
 from unskew.log.impressions import Impressions
 from unskew.trees.boosters import TreeSettings
 
@@ -233,7 +232,7 @@ def check_features(data: Impressions) -> None:
     if not data.features.n_features:
         raise DataError(
             "the log has no features to tell relevance by: give them with the log, or use "
-            "relevance='table' if documents were seen at several positions"
+            "relevance='table' (the method table-em) if documents were seen at several positions"
         )
     if not n_varying_features(data):
         raise DataError(
@@ -243,7 +242,7 @@ def check_features(data: Impressions) -> None:
     if data.n_queries < 2:
         raise DataError(
             "the log has one query: trees are judged on queries they did not see; give more "
-            "queries, or use relevance='table'"
+            "queries, or use relevance='table' (the method table-em)"
         )
 
 
@@ -252,17 +251,16 @@ def check_overlap(share: float) -> None:
     if share > HIGHEST_SHARE:
         raise DataError(overlap_sentence(share))
     if share > FRAGILE_SHARE:
-        warnings.warn(f"fragile: {overlap_sentence(share)}", stacklevel=4)
+        warn(f"fragile: {overlap_sentence(share)}")
 
 
 def warn_no_gain(gain: float, clicks: float) -> None:
     """Warn if the features say nothing about the clicks of held-out queries."""
     if gain < LEAST_GAIN_PER_CLICK * clicks:
-        warnings.warn(
+        warn(
             f"the features improve the log-likelihood of held-out queries by {gain:.1f} for "
             f"{clicks:,.0f} clicks, which is no more than chance: every document gets about "
             "the same relevance",
-            stacklevel=4,
         )
 
 
@@ -274,15 +272,13 @@ def warn_few_moved(cells: Cells, strength: float = 0.0) -> None:
         "held-out documents ask for"
     )
     if clicks < FEWEST_MOVED_CLICKS * positions:
-        warnings.warn(
+        warn(
             f"documents hardly move: those seen at several positions have {clicks:,.0f} clicks in "
             f"all, for {positions} positions; the curve is mostly noise, see its intervals"
             + (drawn if strength > 0 else ""),
-            stacklevel=4,
         )
     elif strength > 0:
-        warnings.warn(
+        warn(
             f"documents seen at several positions have {clicks:,.0f} clicks in all: too few for a "
             f"curve without any shape{drawn}",
-            stacklevel=4,
         )

@@ -91,7 +91,7 @@ class Randomization(EstimatorSettings):
         if not len(data.contexts):
             raise DataError(
                 f"context={self.context!r} is to mark the shuffled sessions, but the log has no "
-                "context column: name it when the log is read, read_log(…, context=…)"
+                "context column: name it when the log is read, read_log(…, context=…) (--context)"
             )
         return data.in_context(self.context)
 
@@ -103,13 +103,13 @@ class Randomization(EstimatorSettings):
                 f"the lists{which} were not shuffled: where a document stands in one session and in "
                 f"another correlates by {found.correlation:.2f}, shuffled lists have 0. If some "
                 "sessions were shuffled, mark them in the context column and name the value with "
-                "context=…"
+                "context=… (--shuffled)"
             )
         if not found.can_tell and self.context is None:
             raise DataError(
                 "nothing shows that the lists were shuffled: documents are seen too rarely to tell. "
                 "If they were, mark the sessions in the context column and name the value with "
-                "context=…, or set check=False"
+                "context=… (--shuffled), or set check=False"
             )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,7 +17,7 @@ from unskew.choose.budget import Budget
 from unskew.choose.choice import Choice
 from unskew.choose.found import Trial
 from unskew.choose.search import Search, expected_trials
-from unskew.errors import UsageError
+from unskew.errors import UsageError, warn
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.position_bias import PositionBias
@@ -187,7 +186,7 @@ class AutoRanker(TreeRanker):
         ]
         self.best_round_, self.interrupted_ = None, search.interrupted
         for remark in search.remarks():
-            warnings.warn(remark, stacklevel=5)
+            warn(remark)
 
     def _watched(self, search: Search) -> None:
         """A place for whoever wants to see what was found and not chosen."""

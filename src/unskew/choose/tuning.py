@@ -31,7 +31,7 @@ from unskew.choose.search_space import (
 )
 from unskew.choose.tuning_measure import TuningMeasure
 from unskew.choose.tuning_record import TuningRecord, TuningTrial, described
-from unskew.errors import DataError, UnskewError, UsageError
+from unskew.errors import DataError, UnskewError, UsageError, warn
 from unskew.evaluation.counterfactual import propensity_curve
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
@@ -268,10 +268,9 @@ class _Search:
         made.fit(data)
         made.tuning_ = self.record.table(self.measure, winner)
         if self._interrupted:
-            warnings.warn(
+            warn(
                 "the search was interrupted: the model has the best settings of the trials that were "
                 f"over ({len(self.record.trials)})",
-                stacklevel=3,
             )
         return made
 

@@ -97,6 +97,7 @@ class ContextualModel(AffineModel):
         if len(seen) < 2:
             raise DataError(
                 "all sessions have the same context, or none: there are no contexts to compare. Name "
-                "the column of contexts when the log is read (context=), or fit the model 'pbm'"
+                "the column of contexts when the log is read, context=… (--context), or fit the model "
+                "'pbm'"
             )
         return AffineLikelihood(clicks, States.by_context(n_positions, clicks.data.contexts))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from unskew.errors import UsageError
+from unskew.errors import UsageError, warn
 from unskew.log.into_parts import check_place, compact_into_parts
 from unskew.log.parts import Parts
 from unskew.log.read import LogOptions
@@ -85,5 +84,5 @@ def compact(
 
         return compact_spark(source, folder, parts, options)
     for note in compact_into_parts(source, options, folder, parts).notes:
-        warnings.warn(note, stacklevel=2)
+        warn(note)
     return Parts.open(folder)

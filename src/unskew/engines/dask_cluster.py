@@ -78,12 +78,9 @@ class Dask(Engine):
                 yield client
         elif self.client is None:
             with (
-                LocalCluster(
-                    n_workers=self.n_workers or 2, threads_per_worker=1, dashboard_address=None,
-                    silence_logs=50,
-                ) as cluster,
+                _own_cluster(LocalCluster, self.n_workers or 2) as cluster,
                 Client(cluster) as client,
-            ):  # fmt: skip
+            ):
                 yield client
         else:
             raise UsageError(
@@ -135,6 +132,20 @@ class Dask(Engine):
             if gone:
                 raise EngineError(f"the Dask worker {gone[0]} is gone")
             time.sleep(_POLL)
+
+
+def _own_cluster(kind: Any, n_workers: int) -> Any:
+    """A cluster of processes on this machine."""
+    try:
+        return kind(
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        )
+    except RuntimeError as error:
+        raise EngineError(
+            f"Dask could not start {n_workers} workers on this machine ({error}). Each of them "
+            "imports the script that is running: put what the script does under "
+            "\"if __name__ == '__main__':\", or give the address of a cluster"
+        ) from error
 
 
 def _cause(futures: list[Any], k: int) -> Exception:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +15,7 @@ from unskew.engines.checkpoint import read_checkpoint
 from unskew.engines.fitting import Fitting
 from unskew.engines.job import Job, Outcome
 from unskew.engines.reporting import RoundListener
-from unskew.errors import DataError, EngineError, MissingDependencyError, UsageError
+from unskew.errors import DataError, EngineError, MissingDependencyError, UsageError, warn
 from unskew.progress import progress_bar
 from unskew.rankers.training import Callback, round_note
 from unskew.registry import CLICK_MODELS
@@ -79,7 +78,7 @@ class Engine(ABC):
             _check_checkpoints(job.click.click_model)
         outcome = self.run(job, callbacks=callbacks, progress=ranker.verbose > 0)
         for remark in outcome.remarks:
-            warnings.warn(remark, stacklevel=3)
+            warn(remark)
         return fitting.keep(outcome)
 
     def _check(self) -> None:
@@ -109,9 +108,8 @@ class Engine(ABC):
             except EngineError as error:
                 if attempt == self.restarts:
                     raise EngineError(f"{error}. {self._how_to_go_on(job)}") from error
-                warnings.warn(
+                warn(
                     f"{error}; the training is begun again ({attempt + 1} of {self.restarts})",
-                    stacklevel=4,
                 )
         raise AssertionError("the last attempt returns or raises")
 

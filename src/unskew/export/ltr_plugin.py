@@ -7,7 +7,6 @@ differ in what they make of a missing value, by plugin, version and form.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from unskew.array_types import FloatArray
-from unskew.errors import UsageError
+from unskew.errors import UsageError, warn
 from unskew.export.format import (
     Exportable,
     Scores,
@@ -102,12 +101,10 @@ class LearningToRankPlugin:
                 "missing values before training"
             )
         names = found.forest.names[len(model.names) :]
-        warnings.warn(
+        warn(
             f"{always_right}: {FEATURE_SET} has {len(names)} features more than the model ("
             f"{_listed(names)}), each the feature of that name with 0 where it is missing. If you "
             "edit the query of a feature, edit it in both.",
-            UserWarning,
-            stacklevel=2,
         )
         return found
 

@@ -17,3 +17,13 @@ saved               Impressions on disk and back
 labelled, letor     documents with relevance grades, and their text format
 grades              what a grade and a rank are worth in DCG
 """
+
+from typing import TYPE_CHECKING
+
+from unskew.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from unskew.log.counts import Counts as Counts
+    from unskew.log.counts import count_statistics as count_statistics
+
+__all__, __getattr__, __dir__ = lazy_names(__name__)

@@ -13,7 +13,17 @@ from unskew.log.impressions import Impressions
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Impressions of each page and clicks at each of its slots (aligned with `Pages.document`)."""
+    """Impressions of each page and clicks at each of its slots (aligned with `Pages.document`).
+
+    Examples
+    --------
+    >>> import unskew
+    >>> log = {"session": [1, 1], "query": ["tea"] * 2, "doc": ["green", "black"]}
+    >>> data = unskew.read_log(log | {"position": [1, 2], "click": [0, 1]})
+    >>> unskew.log.count_statistics(data).clicks.tolist()
+    [0.0, 1.0]
+
+    """
 
     impressions: FloatArray
     clicks: FloatArray
@@ -23,6 +33,18 @@ def count_statistics(data: Impressions, mass: FloatArray | None = None) -> Count
     """Impressions of every page and clicks at every slot.
 
     ``mass`` says how much each pattern counts, by default its sessions times their weight.
+
+    Examples
+    --------
+    Two sessions saw the same page, and one of them clicked its second result:
+
+    >>> import unskew
+    >>> log = {"session": [1, 1, 2, 2], "query": ["tea"] * 4, "doc": ["green", "black"] * 2}
+    >>> data = unskew.read_log(log | {"position": [1, 2] * 2, "click": [0, 1, 0, 0]})
+    >>> counts = unskew.log.count_statistics(data)
+    >>> counts.impressions.tolist(), counts.clicks.tolist()
+    ([2.0], [0.0, 1.0])
+
     """
     pages, patterns = data.pages, data.patterns
     mass = patterns.mass if mass is None else mass

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from unskew.array_types import Int32Array
+from unskew.errors import warn
 
 # A curve over positions has room for this many, and for so many more with every position that occurs.
 ROOM = 1_000
@@ -27,10 +26,9 @@ def curve_length(position: Int32Array) -> int:
     if not len(beyond):
         return int(shown[-1])
     length = int(room[beyond[0]])
-    warnings.warn(
+    warn(
         f"positions go up to {shown[-1]:,}, but only {len(shown):,} different ones occur: those beyond "
         f"{length:,} ({len(shown) - beyond[0]:,} of them) share one value. If they are mistakes, "
         "correct or leave out such rows",
-        stacklevel=3,
     )
     return length

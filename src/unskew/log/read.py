@@ -7,7 +7,6 @@ them, `inspection.py` lists them all.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.errors import DataError, UsageError
+from unskew.errors import DataError, UsageError, warn
 from unskew.log.attach import Attached, attach_features
 from unskew.log.coding import SessionCoder
 from unskew.log.columns import FeatureColumns, choose_features, require_columns, select_sql
@@ -194,7 +193,7 @@ def read_log(
     if reading.problems or reading.impressions is None:
         raise DataError(reading.problems[0].message)
     for note in reading.notes:
-        warnings.warn(f"{reading.source}: {note}", stacklevel=2)
+        warn(f"{reading.source}: {note}")
     return reading.impressions
 
 

@@ -75,7 +75,7 @@ def missing_column(name: str, present: Iterable[str], source: str, option: str) 
     more = f" and {len(present) - 12} more" if len(present) > 12 else ""
     return DataError(
         f"{source}: there is no column {name!r}{hint} The columns are {shown}{more}. "
-        f"Name the right one with the option {option!r}."
+        f"Name the right one with {option}=… (--{option.replace('_', '-')} on the command line)."
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from unskew.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from unskew.online import judging as judging
     from unskew.online.ab import ABReading as ABReading
     from unskew.online.ab import read_ab as read_ab
     from unskew.online.interleaving import Mixed as Mixed

@@ -30,6 +30,15 @@ class Pairs:
 
     The pairs of page ``g`` are the slice ``offsets[g]:offsets[g + 1]``, sorted by `slot_i`, then
     `slot_j`. Slot ``i`` has the higher grade.
+
+    Examples
+    --------
+    >>> import unskew
+    >>> log = {"session": [1, 1], "query": ["tea"] * 2, "doc": ["green", "black"]}
+    >>> data = unskew.read_log(log | {"position": [1, 2], "click": [0, 1]})
+    >>> len(unskew.pairs.pair_statistics(data))
+    1
+
     """
 
     offsets: IntArray
@@ -154,7 +163,20 @@ def _all_pairs(first, end, log, pairs, sizes):  # type: ignore[no-untyped-def]
 
 
 def pair_statistics(data: Impressions) -> Pairs:
-    """The pair statistic W of a click log."""
+    """The pair statistic W of a click log.
+
+    Examples
+    --------
+    Two sessions saw the same page, and each clicked its second result and not the first:
+
+    >>> import unskew
+    >>> log = {"session": [1, 1, 2, 2], "query": ["tea"] * 4, "doc": ["green", "black"] * 2}
+    >>> data = unskew.read_log(log | {"position": [1, 2] * 2, "click": [0, 1] * 2})
+    >>> pairs = unskew.pairs.pair_statistics(data)
+    >>> pairs.slot_i.tolist(), pairs.slot_j.tolist(), pairs.weight.tolist()
+    ([1], [0], [2.0])
+
+    """
     pages, patterns = data.pages, data.patterns
     starts = np.searchsorted(patterns.page, np.arange(len(pages) + 1))
     arrays: tuple[npt.NDArray[Any], ...] = (

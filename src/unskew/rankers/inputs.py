@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unskew.errors import DataError, UsageError
+from unskew.errors import DataError, UsageError, warn
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
@@ -105,10 +104,9 @@ def _warn_of_unseen(
     unseen = np.flatnonzero(np.isnan(codes[:-1]) & (rows > 0))
     if len(unseen):
         shown = ", ".join(repr(texts[k]) for k in unseen[:3]) + (" …" if len(unseen) > 3 else "")
-        warnings.warn(
+        warn(
             f"feature {name!r}: {rows[unseen].sum():,} of {len(column):,} rows have a category that the "
             f"model has never seen ({shown}); they count as missing",
-            stacklevel=6,
         )
 
 
@@ -130,7 +128,7 @@ def check_rankable(features: Features) -> None:
     if not features.n_features:
         raise DataError(
             "the log has no features, so there is nothing to rank by: give them with the log "
-            "or as a second table, read_log(…, features=…)"
+            "or as a second table, read_log(…, features=…) (--features)"
         )
     values = features.values
     if len(values) == 1:

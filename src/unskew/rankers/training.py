@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from unskew.array_types import FloatArray
+from unskew.errors import warn
 from unskew.position_bias import PositionBias
 from unskew.progress import progress_bar
 from unskew.rankers.validation import Validation, best_round
@@ -159,7 +159,7 @@ def train(
             f"training was interrupted: the model keeps the {done} rounds that were complete"
         )
     for remark in remarks:
-        warnings.warn(remark, stacklevel=5)
+        warn(remark)
     return rounds
 
 

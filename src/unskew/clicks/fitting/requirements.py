@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from unskew.clicks.base import ClickModel
 from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.log_clicks import LogClicks
-from unskew.errors import DataError
+from unskew.errors import DataError, warn
 
 
 def check_clicks(clicks: LogClicks, kind: type[ClickModel]) -> None:
@@ -40,10 +38,9 @@ def warn_of_unlinked_positions(likelihood: ClickLikelihood, name: str) -> None:
     apart = likelihood.unlinked_positions()
     if apart:
         shown = ", ".join(map(str, apart[:10])) + (", …" if len(apart) > 10 else "")
-        warnings.warn(
+        warn(
             f"no document links position(s) {shown} to the topmost one: without documents seen at "
             f"several positions model {name!r} cannot tell position from relevance there, and its "
             "examination repeats the click rates. Missing: sessions in which the same documents stood "
             "elsewhere (shuffled, or of another ranker), or features and a ranker that reads them",
-            stacklevel=3,
         )

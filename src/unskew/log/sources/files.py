@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import glob
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from unskew.errors import DataError, UsageError
+from unskew.errors import DataError, UsageError, warn
 from unskew.log.sources.kind import SourceKind
 
 
@@ -67,10 +66,9 @@ def _in_folder(path: str, endings: tuple[str, ...]) -> list[str]:
                 "name the files to read."
             )
     if hidden:
-        warnings.warn(
+        warn(
             f"{path}: {len(hidden):,} hidden or temporary file(s) or folder(s) are not read, such as "
             f"{min(hidden)}",
-            stacklevel=2,
         )
     return _without_repeats(path, found)
 
@@ -106,10 +104,9 @@ def _without_repeats(path: str, files: Iterable[str]) -> list[str]:
     ordered = sorted(files, key=lambda file: (Path(file).is_symlink(), file))
     repeated = [f for f in ordered if kept.setdefault(os.path.realpath(f), f) != f]
     if repeated:
-        warnings.warn(
+        warn(
             f"{path}: {len(repeated):,} link(s) to files that are read anyway are left out, such as "
             f"{repeated[0]}",
-            stacklevel=2,
         )
     return sorted(kept.values())
 

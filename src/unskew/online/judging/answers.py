@@ -7,7 +7,15 @@ from enum import StrEnum
 
 
 class Answer(StrEnum):
-    """What an assessor pressed."""
+    """What an assessor pressed.
+
+    Examples
+    --------
+    >>> from unskew.online.judging import Answer
+    >>> [answer.value for answer in Answer]
+    ['left', 'same', 'both_bad', 'right', 'skip']
+
+    """
 
     LEFT = "left"
     SAME = "same"

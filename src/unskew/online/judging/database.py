@@ -70,6 +70,18 @@ class Database:
     """The judgements of one study, open for writing; safe to use from several threads.
 
     Opening a path at which there is nothing begins a database, with ``seed`` or a random one.
+
+    Examples
+    --------
+    >>> from unskew.online.judging import Answer, Database, Ranking, make_study
+    >>> new, old = Ranking("new", {"tea": ("a", "b")}), Ranking("old", {"tea": ("b", "a")})
+    >>> database = Database("judged.sqlite", seed=1)
+    >>> (question,) = database.begin(make_study(new, old))
+    >>> ann = database.assessor("Ann")
+    >>> database.record(ann, question, Answer.LEFT, a_was_left=True).answer.value
+    'left'
+    >>> database.close()
+
     """
 
     def __init__(self, path: str | Path, *, seed: int | None = None, timeout: float = 5.0) -> None:

@@ -25,6 +25,12 @@ class Ranking:
     lists
         For each query its documents, best first.
 
+    Examples
+    --------
+    >>> from unskew.online.judging import Ranking
+    >>> Ranking("new", {"tea": ("green", "black")}).lists["tea"]
+    ('green', 'black')
+
     """
 
     name: str
@@ -38,6 +44,14 @@ def read_ranking(
 
     With both, rank decides. Equal scores keep the order of the table. With ``queries``, the lists of
     the others are left out.
+
+    Examples
+    --------
+    >>> from unskew.online.judging import read_ranking
+    >>> table = {"query": ["tea", "tea"], "doc": ["green", "black"], "score": [0.2, 0.7]}
+    >>> read_ranking(table, name="new").lists
+    {'tea': ('black', 'green')}
+
     """
     if top < 1:
         raise UsageError(f"top must be 1 or higher, got {top}")

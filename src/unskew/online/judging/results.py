@@ -28,6 +28,13 @@ class SignTest:
     low, high
         The limits of its Clopper-Pearson interval.
 
+    Examples
+    --------
+    >>> from unskew.online.judging import sign_test
+    >>> found = sign_test(9, 1)
+    >>> found.share, round(found.p, 3), round(found.ratio, 1)
+    (0.9, 0.021, 9.0)
+
     """
 
     win: int
@@ -85,6 +92,21 @@ class Results:
         How many judgements had each outcome.
     sides
         The same test for left against right: assessors who favour a side show here.
+
+    Examples
+    --------
+    `read_results` makes one of a database, see there.
+
+    >>> from unskew.online.judging import Answer, Database, Ranking, make_study, read_results
+    >>> new, old = Ranking("new", {"tea": ("a", "b")}), Ranking("old", {"tea": ("b", "a")})
+    >>> database = Database("of-one-query.sqlite")
+    >>> (question,) = database.begin(make_study(new, old))
+    >>> ann = database.assessor("Ann")
+    >>> given = database.record(ann, question, Answer.LEFT, a_was_left=True)
+    >>> database.close()
+    >>> found = read_results("of-one-query.sqlite")
+    >>> found.verdicts["tea"].value, found.test.win, found.test.loss
+    ('win', 1, 0)
 
     """
 
@@ -157,7 +179,24 @@ class Results:
 
 
 def read_results(path: str | Path) -> Results:
-    """The results of the database that ``unskew judge serve`` writes, also while it is served."""
+    """The results of the database that ``unskew judge serve`` writes, also while it is served.
+
+    Examples
+    --------
+    >>> from unskew.online.judging import Answer, Database, Ranking, make_study, read_results
+    >>> new = Ranking("new", {"tea": ("green", "black"), "milk": ("oat", "cow")})
+    >>> old = Ranking("old", {"tea": ("black", "green"), "milk": ("cow", "oat")})
+    >>> database = Database("judgements.sqlite")
+    >>> questions = database.begin(make_study(new, old))
+    >>> ann = database.assessor("Ann")
+    >>> for number in questions:
+    ...     given = database.record(ann, number, Answer.RIGHT, a_was_left=False)
+    >>> database.close()
+    >>> found = read_results("judgements.sqlite")
+    >>> found.test.win, found.test.loss, found.test.p
+    (2, 0, 0.5)
+
+    """
     return results_of(read_judged(path))
 
 
@@ -182,11 +221,15 @@ def results_of(judged: Judged) -> Results:
 def sign_test(win: int, loss: int, *, confidence: float = 0.95) -> SignTest:
     """The exact test of wins against losses.
 
+    Examples
+    --------
     The paper's assessors preferred its ranker on 21 queries and the other on 11:
 
+    >>> from unskew.online.judging import sign_test
     >>> found = sign_test(21, 11)
     >>> round(found.ratio, 2), round(found.p, 3), [round(limit, 2) for limit in found.ratio_interval]
     (1.91, 0.11, [0.88, 4.38])
+
     """
     from scipy.stats import binomtest
 

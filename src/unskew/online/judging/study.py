@@ -27,7 +27,16 @@ class Question:
 
 @dataclass(frozen=True)
 class Study:
-    """What is compared: two rankers on some queries, by their best ``top`` documents."""
+    """What is compared: two rankers on some queries, by their best ``top`` documents.
+
+    Examples
+    --------
+    >>> from unskew.online.judging import Ranking, make_study
+    >>> new, old = Ranking("new", {"tea": ("a", "b")}), Ranking("old", {"tea": ("b", "a")})
+    >>> list(make_study(new, old).shown())
+    [('tea', 'a'), ('tea', 'b')]
+
+    """
 
     name_a: str
     name_b: str
@@ -59,6 +68,18 @@ def make_study(
 
     ``sample`` keeps that many of the queries whose lists differ, drawn by ``seed``, as the paper
     does: 100 random queries among those on which the two rankers differ.
+
+    Examples
+    --------
+    Queries with the same list of both rankers are part of the study and not asked:
+
+    >>> from unskew.online.judging import Ranking, make_study
+    >>> new = Ranking("new", {"tea": ("green", "black"), "milk": ("oat", "cow")})
+    >>> old = Ranking("old", {"tea": ("black", "green"), "milk": ("oat", "cow")})
+    >>> study = make_study(new, old)
+    >>> len(study.questions), len(study.asked)
+    (2, 1)
+
     """
     if queries is None:
         chosen = [Query(query) for query in a.lists if query in b.lists]
