@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from pathlib import Path
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 def warn(message: str) -> None:
