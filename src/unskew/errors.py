@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from pathlib import Path
 
-_PACKAGE = os.path.dirname(__file__) + os.sep
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 def warn(message: str) -> None:
