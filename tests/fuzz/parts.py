@@ -102,7 +102,8 @@ def _listed_twice(folder: Path, manifest: Any, name: str, rng: np.random.Generat
     if not isinstance(entry, dict) or "name" not in entry:
         return
     entry = dict(entry)
-    if rng.random() < 0.5 and (folder / str(entry["name"])).is_dir():
+    again = entry["name"] != "part-again" and (folder / str(entry["name"])).is_dir()
+    if rng.random() < 0.5 and again:
         shutil.copytree(folder / entry["name"], folder / "part-again", dirs_exist_ok=True)
         entry["name"] = "part-again"
     manifest["parts"].append(entry)

@@ -247,7 +247,7 @@ def test_damaged_pages_of_a_parquet_file(tmp_path: Path) -> None:
         unskew.read_log(file)
 
 
-@pytest.mark.parametrize("line", ["3,b,31,2", "3,b,31,2,0,7"])
+@pytest.mark.parametrize("line", ["3,b,31,2", "3,b,31,2,0,7", "3,b,31,2,0,", '3,"b,b",31,2,0,'])
 def test_a_ragged_csv(line: str, tmp_path: Path) -> None:
     """A line with too few or too many fields is named by its number."""
     file = tmp_path / "clicks.csv"
@@ -256,6 +256,17 @@ def test_a_ragged_csv(line: str, tmp_path: Path) -> None:
     file.write_text("\n".join(lines) + "\n")
     with pytest.raises(DataError, match=r"clicks\.csv, line 8 .*does not fit the header"):
         unskew.read_log(file)
+
+
+def test_delimiters_in_quotes_and_empty_ends(tmp_path: Path) -> None:
+    """Lines that end with an empty field, and fields that hold delimiters and lines, are no mistakes."""
+    file = tmp_path / "clicks.csv"
+    head = "session,query,doc,position,click,x\n"
+    file.write_text(
+        head + '1,"a,,,,,,",b,1,1,\n2,"a\n,,,,,,,",c,1,1,\n3,d,"",1,0,\n'.replace('""', "e")
+    )
+    data = unskew.read_log(file)
+    assert data.queries.tolist() == ["a\n,,,,,,,", "a,,,,,,", "d"]
 
 
 def test_a_truncated_gzip_csv(tmp_path: Path) -> None:

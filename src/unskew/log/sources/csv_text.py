@@ -21,6 +21,7 @@ from unskew.log.sources.table import (
     literal,
     opened,
     quoted,
+    unfit_line,
 )
 
 # Lines read to find a header, whose quoted names may go over several.
@@ -56,6 +57,7 @@ def _open(request: Request) -> SourceTable:
         check_same_columns(files[0], names, file, headers[file].names)
         check_names(headers[file].names, f"{file}, header")
         check_whole(file)
+        _check_ends(file, headers[file], connection)
     alike = groupby(files, key=lambda file: (headers[file], compression(file)))
     runs = [(header, list(run)) for (header, _), run in alike]
     columns = ", ".join(quoted(column) for column in names)
@@ -89,9 +91,7 @@ def _header(file: str, connection: duckdb.DuckDBPyConnection) -> _Header:
     """The header of a text file, compressed or not."""
     with engine_errors(file):
         found = connection.execute(
-            f"SELECT line FROM read_csv({file_literal(file)}, columns={{'line': 'VARCHAR'}}, "
-            "delim='\x01', quote='', escape='', header=false, auto_detect=false, "
-            f"compression={literal(compression(file))}) LIMIT {_HEADER_LINES}"
+            f"SELECT line FROM {_lines(file)} LIMIT {_HEADER_LINES}"
         ).fetchall()
     lines = [line or "" for (line,) in found]
     if not lines or not lines[0]:
@@ -100,6 +100,37 @@ def _header(file: str, connection: duckdb.DuckDBPyConnection) -> _Header:
     names = next(csv.reader((line + "\n" for line in lines), delimiter=delimiter))
     # A column without a name, such as the index of a data frame, is called as pandas calls it.
     return _Header(delimiter, tuple(name or f"Unnamed: {k}" for k, name in enumerate(names)))
+
+
+def _lines(file: str) -> str:
+    """The lines of a text file as SQL."""
+    return (
+        f"read_csv({file_literal(file)}, columns={{'line': 'VARCHAR'}}, delim='\x01', quote='', "
+        f"escape='', header=false, auto_detect=false, compression={literal(compression(file))})"
+    )
+
+
+def _check_ends(file: str, header: _Header, connection: duckdb.DuckDBPyConnection) -> None:
+    """Refuse a line with one field too many that is empty, which DuckDB takes for a mark of the end."""
+    n, mark = len(header.names), literal(header.delimiter)
+    many = f"suffix(line, {mark}) AND length(line) - length(replace(line, {mark}, '')) >= {n}"
+    with engine_errors(file):
+        with connection.cursor() as cursor:
+            reader = cursor.sql(f"SELECT line FROM {_lines(file)} WHERE {many}").to_arrow_reader()
+            lines = (line for batch in reader for line in batch.column(0).to_pylist())
+            line = next((line for line in lines if _n_fields(line, header.delimiter) > n), None)
+        if line is None:
+            return
+        numbered = f"SELECT line, row_number() OVER () AS n FROM {_lines(file)}"
+        found = connection.execute(f"SELECT min(n) FROM ({numbered}) WHERE line = ?", [line])
+        at = int(found.fetchall()[0][0])
+    reason = f"Expected {n} fields, found {_n_fields(line, header.delimiter)}."
+    raise DataError(unfit_line(file, at, f" ({line[:120]!r})", reason))
+
+
+def _n_fields(line: str, delimiter: str) -> int:
+    """How many fields a line has; 0 if it is a part of a record of several lines."""
+    return 0 if line.count('"') % 2 else len(next(csv.reader([line], delimiter=delimiter)))
 
 
 def _rows(file: str, header: _Header, connection: duckdb.DuckDBPyConnection) -> int:

@@ -217,9 +217,14 @@ def _engine_message(name: str, error: BaseException) -> str:
         reason = next((part.strip() for part in text.splitlines() if "Expected" in part), "")
         original = re.search(r"Original Line: ?(.*)", text)
         shown = f" ({original.group(1).strip()[:120]!r})" if original else ""
-        return (
-            f"{name}, line {int(line.group(1)):,}{shown}: the line does not fit the header. {reason} "
-            "Remedy: give every line as many fields as the header, and quote fields that contain the "
-            "delimiter."
-        ).replace("  ", " ")
+        return unfit_line(name, int(line.group(1)), shown, reason)
     return f"{name}: cannot be read ({first_line(error)})"
+
+
+def unfit_line(name: str, line: int, shown: str, reason: str) -> str:
+    """What is said of a line of text that has other fields than its header."""
+    return (
+        f"{name}, line {line:,}{shown}: the line does not fit the header. {reason} "
+        "Remedy: give every line as many fields as the header, and quote fields that contain the "
+        "delimiter."
+    ).replace("  ", " ")
