@@ -68,5 +68,7 @@ def test_workers_that_do_not_start(parts: Path, monkeypatch: pytest.MonkeyPatch)
         raise RuntimeError("Nanny failed to start.")
 
     monkeypatch.setattr(distributed, "LocalCluster", fail)
-    with pytest.raises(EngineError, match=r"could not start 2 workers .*if __name__ == '__main__':"):
+    with pytest.raises(
+        EngineError, match=r"could not start 2 workers .*if __name__ == '__main__':"
+    ):
         unskew.UnbiasedLambdaMART(**SETTINGS).fit(parts, engine="dask")
