@@ -288,7 +288,7 @@ def finished(rows: RowsRead, options: LogOptions) -> LogReading:
 
 def numbering_note(index: Sequence[str]) -> str:
     """What is said of columns that are no features because they number rows."""
-    return f"no features, because they number rows: {', '.join(map(repr, index))}"
+    return f"left out of the features, because they number rows: {', '.join(map(repr, index))}"
 
 
 def _skipped(reading: LogReading, bad: npt.NDArray[np.bool_] | None) -> LogReading:
