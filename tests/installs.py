@@ -3,7 +3,8 @@
 ``python tests/installs.py`` builds the wheel and the source package of this checkout, installs each of
 them, and the wheel with each extra by itself, into a virtual environment that has nothing else, and
 uses something of it there. ``python tests/installs.py base onnx`` tries only those. The environments
-are temporary; one is removed before the next is made. Prints what each takes on disk.
+are temporary; one is removed before the next is made. Prints what each takes on disk, without the pip
+and the setuptools that an environment begins with.
 
 This takes some minutes and several gigabytes of downloads, so that it is no part of the tests: run it
 before a release.
@@ -12,6 +13,7 @@ before a release.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,10 +51,13 @@ ranker = unskew.UnbiasedLambdaMART(booster="xgboost", n_estimators=5, verbose=0)
 {engine}
 """
 START = """
-import time
+import subprocess, sys, time
 begin = time.perf_counter()
 import unskew
 print(f"import unskew: {time.perf_counter() - begin:.3f} s")
+begin = time.perf_counter()
+subprocess.run([sys.executable, "-m", "unskew", "--help"], check=True, stdout=subprocess.DEVNULL)
+print(f"unskew --help: {time.perf_counter() - begin:.3f} s")
 """
 JUDGE = """
 import pathlib, subprocess, sys, time, urllib.request
@@ -180,7 +185,8 @@ def tried(name: str, requirement: str, folder: Path) -> bool:
     try:
         python = environment(folder / "venv", [requirement])
         site = next((folder / "venv" / "lib").glob("python*/site-packages"))
-        size = sum(f.lstat().st_size for f in site.rglob("*") if f.is_file()) / 1e6
+        files = [f for f in site.rglob("*") if f.is_file() and ours(f.relative_to(site))]
+        size = sum(f.lstat().st_size for f in files) / 1e6
         for use in USES["base" if name == "sdist" else name]:
             used(python, use, folder)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
@@ -190,6 +196,11 @@ def tried(name: str, requirement: str, folder: Path) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
     say(f"{name:<10} {size:7,.0f} MB {time.monotonic() - begin:6.0f} s")
     return True
+
+
+def ours(file: Path) -> bool:
+    """Whether a file of an environment was brought by what was installed into it."""
+    return not re.match(r"(pip|setuptools|pkg_resources|_distutils_hack)\b", file.parts[0])
 
 
 def say(text: str) -> None:

@@ -130,7 +130,7 @@ def test_a_table_of_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"query": [1], "grade": [1]}, r"no column 'relevance'.*option 'relevance'"),
+        ({"query": [1], "grade": [1]}, r"no column 'relevance'.*with relevance=…\.$"),
         ({"query": [1, None], "relevance": [1, 1]}, r"row 2: column 'query' is null"),
         ({"query": [1, 1], "relevance": [1, None]}, r"row 2: column 'relevance' is null"),
         ({"query": [1, 1], "relevance": ["1", "good"]}, r"row 2 has nan"),

@@ -115,7 +115,8 @@ def _about_trust(chosen: Blend, trust: Trust | None) -> str:
     return (
         f"{trust.value:.0%} debiased: the scores follow the order of the lists by {trust.before:.2f} "
         f"where positions are ignored and by {trust.after:.2f} where they are not, and there are "
-        f"{trust.clicks:,.0f} clicks"
+        f"{trust.clicks:,.0f} clicks (the DCG does not decide it, which is corrected by the same "
+        "examination)"
     )
 
 

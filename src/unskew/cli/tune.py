@@ -130,16 +130,15 @@ def _tell(data: Impressions, found: dict[str, Any], seconds: float, out: Path) -
 
 def _table(trials: list[dict[str, Any]]) -> Table:
     """One row per trial, the best first, the one that won marked."""
-    names = list(trials[0]["settings"])
     measured = ("", "trial", "dcg", "against the defaults", "seconds")
-    table = plain_table(numbers=(*measured, *names))
+    table = plain_table(numbers=measured, last=("settings",))
     ranked = sorted(trials, key=lambda one: (one["status"] != "complete", -(one["dcg"] or 0.0)))
     for one in ranked:
         value = "–" if one["dcg"] is None else f"{one['dcg']:.4f}"
         gain = one["status"] if one["status"] != "complete" else _gain(one)
-        settings = (_short(name, one["settings"][name]) for name in names)
+        settings = ", ".join(f"{name} {_short(name, v)}" for name, v in one["settings"].items())
         mark = "won" if one["won"] else ""
-        table.add_row(mark, str(one["number"]), value, gain, f"{one['seconds']:.1f}", *settings)
+        table.add_row(mark, str(one["number"]), value, gain, f"{one['seconds']:.1f}", settings)
     return table
 
 
@@ -152,5 +151,5 @@ def _gain(one: dict[str, Any]) -> str:
 
 def _short(name: str, value: Any) -> str:
     if value is None:
-        return "none" if name == "debias" else "own"
+        return "none" if name == "debias" else "default"
     return f"{value:.3g}" if isinstance(value, float) else str(value)

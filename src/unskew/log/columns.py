@@ -189,6 +189,6 @@ def _not_a_number(table: SourceTable, name: str) -> DataError:
     value = f" ({str(found.values[name])[:80]!r})" if found else ""
     return DataError(
         f"{where}: column {name!r} holds {what}{value}, but a feature must be a number. "
-        f"Remedy: ignore=[{name!r}] leaves the column out, categorical=[{name!r}] keeps it as "
-        "categories."
+        f"Remedy: ignore=[{name!r}] (--ignore) leaves the column out, categorical=[{name!r}] "
+        "(--categorical) keeps it as categories."
     )

@@ -288,7 +288,10 @@ def finished(rows: RowsRead, options: LogOptions) -> LogReading:
 
 def numbering_note(index: Sequence[str]) -> str:
     """What is said of columns that are no features because nobody gave them a name."""
-    return f"no features, because they are an index or have no name: {', '.join(map(repr, index))}"
+    return (
+        "left out of the features, because they are an index or have no name: "
+        f"{', '.join(map(repr, index))}"
+    )
 
 
 def _skipped(reading: LogReading, bad: npt.NDArray[np.bool_] | None) -> LogReading:

@@ -73,9 +73,12 @@ def missing_column(name: str, present: Iterable[str], source: str, option: str) 
     hint = f"; did you mean {lowered[near[0]]!r}?" if near else "."
     shown = ", ".join(repr(column) for column in present[:12])
     more = f" and {len(present) - 12} more" if len(present) > 12 else ""
+    # Commands take labels with a column called relevance alone, and a list of features as a file.
+    flags = {"relevance": "", "features": " (--feature-names on the command line)"}
+    flag = flags.get(option, f" (--{option.replace('_', '-')} on the command line)")
     return DataError(
         f"{source}: there is no column {name!r}{hint} The columns are {shown}{more}. "
-        f"Name the right one with {option}=… (--{option.replace('_', '-')} on the command line)."
+        f"Name the right one with {option}=…{flag}."
     )
 
 
