@@ -87,6 +87,11 @@ class Bend:
         return SHARE * self.eta / (1.0 + (self.error / SPREAD) ** 2)
 
     @property
+    def doubtful(self) -> bool:
+        """Whether the logged ranker seems to have known much that the features do not tell."""
+        return self.eta > max(DOUBTFUL, 2.0 * self.error)
+
+    @property
     def variance(self) -> float:
         """What is uncertain about eta once it has been drawn towards 0."""
         return SPREAD**2 * self.error**2 / (SPREAD**2 + self.error**2)
@@ -151,7 +156,7 @@ def straightened(
 
 def warn_of_bend(bend: Bend) -> None:
     """Warn if the logged ranker seems to have known much that the features do not tell."""
-    if bend.eta > max(DOUBTFUL, 2.0 * bend.error):
+    if bend.doubtful:
         warn(
             "the ranker that was logged seems to know more about relevance than the features tell: "
             "documents alike were clicked more where better ones stood beside them, as if the curve "

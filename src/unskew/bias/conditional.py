@@ -17,6 +17,7 @@ from unskew.clicks.fitting.places import (
     fit_places,
     held_out_strength,
     linked_cells,
+    score_and_information,
 )
 
 
@@ -45,6 +46,11 @@ def pooled_examination(cells: Cells, theta: FloatArray, information: FloatArray)
     logs = np.log(np.where(free, theta, 1.0))
     found = np.exp(fit_places(_linked(cells), logs, free, information, centre=logs))
     return np.where(free, found / found[free].max(), 0.0)
+
+
+def moved_information(cells: Cells, theta: FloatArray) -> FloatArray:
+    """What documents that moved tell about log(theta), as a matrix, in clicks."""
+    return score_and_information(_linked(cells), theta)[1]
 
 
 def _clicks_and_start(cells: Cells) -> tuple[FloatArray, FloatArray]:

@@ -5,32 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from unskew.array_types import FloatArray
-from unskew.bias.balance import (
-    Strata,
-    balanced_examination,
-    dispersion_of,
-    n_strata_for,
-    strata_of,
-)
+from unskew.bias.balance import n_strata_for, strata_of
 from unskew.bias.cells import Cells
-from unskew.bias.competition import (
-    Bend,
-    Competition,
-    bend_of,
-    ranks_of,
-    straightened,
-    warn_of_bend,
-)
-from unskew.bias.conditional import (
-    conditional_examination,
-    place_strength,
-    pooled_examination,
-)
+from unskew.bias.competition import Competition, ranks_of, warn_of_bend
+from unskew.bias.conditional import conditional_examination, place_strength
 from unskew.bias.crossfit import INFORMATION_IN_LEAF, RelevanceTask, cross_fit, sized_leaves
 from unskew.bias.estimator import EstimatorSettings, check_clicks
 from unskew.bias.identify import (
@@ -44,6 +25,7 @@ from unskew.bias.identify import (
     warn_no_gain,
 )  # fmt: skip
 from unskew.bias.logged_order import OrderTask
+from unskew.bias.matching import Matching
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
@@ -52,15 +34,6 @@ from unskew.trees.boosters import TreeSettings
 RELEVANCE = ("trees", "table")
 # The most trees for the order of the logged ranker, which may be learned without any error.
 MOST_ORDER_TREES = 300
-
-
-class _Bent(NamedTuple):
-    """Clicks by document and position, their strata, the curve by these, and how far it is bent."""
-
-    cells: Cells
-    strata: Strata
-    curve: FloatArray
-    bend: Bend
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,22 +118,12 @@ class RegressionEM(EstimatorSettings):
             return partial(self._from_table, strength=strength)
         check_features(data)
         grown = self._grow(data)
-        warn_of_bend(self._bent(data, grown).bend)
+        warn_of_bend(Matching.of(data, grown, self.n_positions).bend)
         return partial(self._from_trees, grown=grown)
 
     def _from_trees(self, data: Impressions, *, grown: Competition) -> PositionBias:
-        cells, strata, steep, bend = self._bent(data, grown)
-        told = strata.information(steep, dispersion_of(cells, steep, grown.relevance))
-        theta, told = straightened(steep, told, bend)
-        moving = Cells.of(data, n_positions=self.n_positions, by_version=False)
-        return self.relative_bias(pooled_examination(moving, theta, told), cells.shown)
-
-    def _bent(self, data: Impressions, grown: Competition) -> _Bent:
-        """The curve by strata, and how far it is bent."""
-        cells = Cells.of(data, n_positions=self.n_positions)
-        strata = Strata.of(cells, grown.stratum, grown.relevance)
-        steep = balanced_examination(strata)
-        return _Bent(cells, strata, steep, bend_of(cells, steep, grown))
+        found = Matching.of(data, grown, self.n_positions)
+        return self.relative_bias(found.curve, found.cells.shown)
 
     def _from_table(self, data: Impressions, *, strength: float) -> PositionBias:
         cells = Cells.of(data, n_positions=self.n_positions, by_version=False)

@@ -77,6 +77,7 @@ class Candidate:
             **{**extra, **common, **self.settings}, random_state=seed, verbose=0
         )
         ranker._remembers_log = False  # the blend remembers it once
+        ranker._measures_examination = False
         return ranker
 
 

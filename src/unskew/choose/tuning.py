@@ -248,6 +248,7 @@ class _Search:
         if self.clock.over:
             raise _OutOfTimeError
         made = self._kind(**{**self._common, **settings})
+        made._measures_examination = False  # only its ranking is judged
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             made.fit(judged.fold.training, callbacks=[self.clock.end_round])

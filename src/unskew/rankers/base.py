@@ -228,6 +228,8 @@ class Ranker(BaseEstimator, ABC):
 
     # Whether `fit` keeps a summary of the log; it costs a look at every document.
     _remembers_log: ClassVar[bool] = True
+    # Whether `fit` measures an examination that it learned once more; only its reader needs that.
+    _measures_examination: ClassVar[bool] = True
 
     @property
     def _holds_out(self) -> bool:
