@@ -1,10 +1,12 @@
 """What every bias estimator makes of simulated clicks whose true propensities are known.
 
     python benchmarks/bias_recovery.py --sessions 200000 --queries 500 --runs 2
+    python benchmarks/bias_recovery.py --trust 40 100 --queries 1000 --runs 3 --first 2001
     python benchmarks/bias_recovery.py --coverage 200 --sessions 3000 --queries 30 --first 1000
 
-With ``--coverage N`` it measures instead how often bootstrap intervals hold the truth, on N logs. The
-seeds of runs and logs count from ``--first``.
+With ``--trust`` it prints instead, for so many sessions a query, the largest error of every run and in
+how many of them the method warned of its curve. With ``--coverage N`` it measures how often bootstrap
+intervals hold the truth, on N logs. The seeds of runs and logs count from ``--first``.
 
 Users click by the position-based model with examination probabilities from an eye-tracking study.
 What differs is who ranked: from shuffled lists, where relevance is independent of position, to better
@@ -23,7 +25,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import lightgbm
 import numpy as np
@@ -44,6 +46,8 @@ FloatArray = npt.NDArray[np.float64]
 
 PAGE = 10
 SHUFFLED_SHARE = 0.1
+# An error that must not go without a warning.
+PROMISED = 0.05
 # Rankers that learn a curve while they train, and the fitted click model.
 JOINT, RANKER, FITTED = "lambdamart+pairwise", "click-model-ranker", "fitted-pbm"
 LEARNED = (FITTED, RANKER, JOINT)
@@ -155,24 +159,36 @@ def relevance_by_position(data: unskew.Impressions, labels: Labels) -> tuple[flo
     return tuple(float(np.average(relevance[k], weights=weight[k])) for k in at)  # type: ignore[return-value]
 
 
+class Found(NamedTuple):
+    """The curve of a method, None if it does not fit the log; its time, and what it warned of."""
+
+    curve: FloatArray | None
+    seconds: float
+    warned: tuple[str, ...] = ()
+
+
 def curves(
     data: unskew.Impressions, marked: bool, arguments: argparse.Namespace
-) -> dict[str, tuple[FloatArray | None, float]]:
-    """The curve of every method, None if it does not fit the log, and its time."""
+) -> dict[str, Found]:
+    """What every method makes of a log."""
     context = "shuffled" if marked else None
-    found = {
-        one.method: (None if one.bias is None else one.bias.t_plus, one.seconds)
-        for one in compare_estimators(
-            data, methods=alone(arguments.methods), context=context, n_jobs=arguments.jobs
-        )
-    }
+    found = {}
+    for one in compare_estimators(
+        data, methods=alone(arguments.methods), context=context, n_jobs=arguments.jobs
+    ):
+        if one.bias is None:
+            found[one.method] = Found(None, one.seconds)
+        else:
+            warned = tuple(note for note in one.notes if note not in one.bias.notes)
+            found[one.method] = Found(one.bias.t_plus, one.seconds, warned)
     for name in LEARNED:
         if name in arguments.methods:
             started = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
                 curve = learned(name, data, arguments)
-            found[name] = (curve, time.perf_counter() - started)
+            warned = tuple(str(one.message) for one in caught)
+            found[name] = Found(curve, time.perf_counter() - started, warned)
     return found
 
 
@@ -183,7 +199,8 @@ def learned(
     if name == FITTED:
         fitted = fit_click_model(data, "pbm")
         # Where documents do not link the positions it warns that its curve repeats the CTR.
-        return None if fitted.likelihood.unlinked_positions() else fitted.position_bias().t_plus
+        linked = arguments.trust or not fitted.likelihood.unlinked_positions()
+        return fitted.position_bias().t_plus if linked else None
     shared: dict[str, Any] = {"random_state": 0, "n_jobs": arguments.jobs, "verbose": 0}
     if name == RANKER:
         return unskew.ClickModelRanker(**shared).fit(data).t_plus_
@@ -200,9 +217,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
             log, truth = click_log(labels, policy(labels), arguments.sessions, mixed)
             found = curves(log, mixed, arguments)
             errors = {
-                method: round(float(np.abs(curve - truth).max()), 3)
-                for method, (curve, _) in found.items()
-                if curve is not None
+                method: round(float(np.abs(one.curve - truth).max()), 3)
+                for method, one in found.items()
+                if one.curve is not None
             }
             print(f"run {run}: {name}: {errors}", file=sys.stderr, flush=True)
             results[name].append(
@@ -243,7 +260,7 @@ def errors_table(results: dict[str, list[dict[str, Any]]], methods: list[str]) -
         top, last = np.mean([run["relevance"] for run in runs], axis=0)
         cells = []
         for method in methods:
-            found = [(run["found"][method][0], run["truth"]) for run in runs]
+            found = [(run["found"][method].curve, run["truth"]) for run in runs]
             if any(curve is None for curve, _ in found):
                 cells.append("–")
             else:
@@ -264,10 +281,51 @@ def curves_table(
     ]
     for method in methods:
         found = [run["found"][method] for run in runs]
-        if all(curve is not None for curve, _ in found):
-            mean = np.mean([curve for curve, _ in found], axis=0)
-            lines.append(_row(method, mean, f"{np.mean([s for _, s in found]):.1f}"))
+        if all(one.curve is not None for one in found):
+            mean = np.mean([one.curve for one in found], axis=0)
+            lines.append(_row(method, mean, f"{np.mean([one.seconds for one in found]):.1f}"))
     return lines
+
+
+def trust_table(arguments: argparse.Namespace) -> list[str]:
+    """The largest error of every run, and in how many runs there was a warning or a refusal."""
+    methods = arguments.methods
+    lines = [
+        "| sessions a query | who ranked | " + " | ".join(methods) + " |",
+        "|---|---|" + "---|" * len(methods),
+    ]
+    silent = []
+    for per_query in arguments.trust:
+        arguments.sessions = per_query * arguments.queries
+        for name, runs in measure(arguments).items():
+            cells = [trusted([(run["found"][m], run["truth"]) for run in runs]) for m in methods]
+            lines.append(f"| {per_query} | {name} | " + " | ".join(cells) + " |")
+            silent += [
+                f"{per_query} sessions a query, {name}: {method}"
+                for method in methods
+                for run in runs
+                if is_silent(run["found"][method], run["truth"])
+            ]
+    told = "; ".join(silent) if silent else "none"
+    return [*lines, "", f"Runs with an error above {PROMISED} and no warning: {told}"]
+
+
+def trusted(runs: list[tuple[Found, FloatArray]]) -> str:
+    """The largest error of each run, and how many runs were warned of."""
+    errors = [np.abs(one.curve - truth).max() for one, truth in runs if one.curve is not None]
+    if not errors:
+        return "refuses"
+    warned = sum(bool(one.warned) for one, _ in runs)
+    return " ".join(f"{error:.3f}" for error in errors) + f", warned {warned} of {len(runs)}"
+
+
+def is_silent(one: Found, truth: FloatArray) -> bool:
+    """Whether a curve is off by more than promised and nothing said so."""
+    return (
+        one.curve is not None
+        and not one.warned
+        and bool(np.abs(one.curve - truth).max() > PROMISED)
+    )
 
 
 class FittedPositionBasedModel:
@@ -343,9 +401,13 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--logs", nargs="+", choices=LOGS, default=[*LOGS], help="who ranked")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first run or log")
+    parser.add_argument("--trust", type=int, nargs="+", default=[], help="sessions a query")
     parser.add_argument("--coverage", type=int, default=0, help="logs to count intervals on")
     parser.add_argument("--resamples", type=int, default=200, help="of each log, for an interval")
     arguments = parser.parse_args()
+    if arguments.trust:
+        print("\n".join(trust_table(arguments)))
+        return
     if arguments.coverage:
         print("\n".join(coverage_table(arguments)))
         return

@@ -53,7 +53,10 @@ def test_click_models_learn_what_the_whole_learns(parts: Path, click_model: str)
     data = unskew.load(parts)
     one = unskew.ClickModelRanker(**options).fit(data)
     many = trained(unskew.ClickModelRanker(**options), parts)
-    np.testing.assert_allclose(many.t_plus_, one.t_plus_, rtol=1e-6)
+    learned = many.bias_history_[-1].t_plus, one.bias_history_[-1].t_plus
+    np.testing.assert_allclose(*learned, rtol=1e-6)
+    # Rounding may put a document into another stratum.
+    np.testing.assert_allclose(many.t_plus_, one.t_plus_, rtol=0.02)
     np.testing.assert_allclose(many.predict(data), one.predict(data), atol=1e-5)
     assert many.offset_ == pytest.approx(one.offset_, rel=1e-6)
     assert many.prior_strength_ > 0

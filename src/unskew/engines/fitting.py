@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,9 @@ from unskew.rankers.split import HELD_OUT
 from unskew.rankers.training import Rounds
 from unskew.registry import FEATURES, METHODS, ranker_name
 from unskew.trees.boosters import TreeSettings, library
+
+# The most feature values that are read into this process to measure the examination by.
+MOST_VALUES = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -165,8 +169,25 @@ class Fitting:
             ranker.position_bias_ = mark_never_clicked(ranker.position_bias_, at)
         if isinstance(ranker, ClickModelRanker):
             ranker.prior_strength_ = self._strength()
+            self._measure_examination()
         ranker.training_log_ = summary_of_parts(self.log) if ranker._remembers_log else None
         return ranker
+
+    def _measure_examination(self) -> None:
+        """Measure a learned examination once more, as one machine does, by as many parts as it holds."""
+        ranker = self.ranker
+        if not (ranker._measures_examination and ranker._learns):
+            return
+        data = self._first_parts(MOST_VALUES)
+        if data.n_clicks:
+            for remark in ranker._measure_examination(data):
+                warnings.warn(remark, stacklevel=5)
+
+    def _first_parts(self, most_values: int) -> Impressions:
+        """The first parts of the log with so many feature values in all, one part at least."""
+        documents = np.cumsum([entry.counts["documents"] for entry in self.log.entries])
+        n = int(np.searchsorted(documents * len(self.log.feature_names), most_values, side="right"))
+        return self.log[: max(n, 1)].whole()
 
     def _strength(self) -> float | None:
         """The prior strength by one part, which is a sample of all queries."""
