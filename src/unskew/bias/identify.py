@@ -20,6 +20,7 @@ from unskew.bias.shuffling import Shuffling, shuffling_of
 from unskew.clicks.fitting.movement import linked_states
 from unskew.errors import DataError, warn
 from unskew.log.impressions import Impressions
+from unskew.log.leaks import find_leaks
 from unskew.trees.boosters import TreeSettings
 
 # The share of the variance of positions that features may explain on queries that were held out: above
@@ -243,6 +244,15 @@ def check_features(data: Impressions) -> None:
         raise DataError(
             "the log has one query: trees are judged on queries they did not see; give more "
             "queries, or use relevance='table' (the method table-em)"
+        )
+
+
+def warn_of_leaks(data: Impressions) -> None:
+    """Warn of features that know the clicks or the position: the curve by them is too flat."""
+    for leak in find_leaks(data):
+        warn(
+            f"the feature {leak.column!r} {leak.reason}, and the curve is not to be trusted: leave the "
+            "feature out"
         )
 
 

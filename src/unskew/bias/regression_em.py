@@ -23,6 +23,7 @@ from unskew.bias.identify import (
     position_share,
     warn_few_moved,
     warn_no_gain,
+    warn_of_leaks,
 )  # fmt: skip
 from unskew.bias.logged_order import OrderTask
 from unskew.bias.matching import Matching
@@ -117,6 +118,7 @@ class RegressionEM(EstimatorSettings):
             warn_few_moved(cells, strength)
             return partial(self._from_table, strength=strength)
         check_features(data)
+        warn_of_leaks(data)
         grown = self._grow(data)
         warn_of_bend(Matching.of(data, grown, self.n_positions).bend)
         return partial(self._from_trees, grown=grown)

@@ -137,14 +137,22 @@ def measured_examination(
     if not told.any():
         return Examination(learned, [])
     top = int(np.argmax(told))
-    curve, error = found.curve / found.curve[top], found.error
-    curve = np.where(told, np.clip(curve, MINIMUM, MAXIMUM), learned.t_plus)
+    raw, error = found.curve / found.curve[top], found.error
+    curve = np.where(told, np.clip(raw, MINIMUM, MAXIMUM), learned.t_plus)
     away = np.where(told, np.exp(Z_VALUE * error / np.maximum(curve, MINIMUM)), 1.0)
     bias = replace(
-        learned, t_plus=curve, interval_plus=np.clip([curve / away, curve * away], 0.0, MAXIMUM),
+        learned,
+        t_plus=curve,
+        clipped_positions=_beyond(raw, told),
+        interval_plus=np.clip([curve / away, curve * away], 0.0, MAXIMUM),
         level=LEVEL,
-    )  # fmt: skip
+    )
     return Examination(bias, [*bend_remark(found, measured=True), *noise_remark(Z_VALUE * error)])
+
+
+def _beyond(curve: FloatArray, told: npt.NDArray[np.bool_]) -> tuple[int, ...]:
+    """The measured positions whose entry lies beyond the bounds."""
+    return tuple((np.flatnonzero(told & ((curve < MINIMUM) | (curve > MAXIMUM))) + 1).tolist())
 
 
 def checked_examination(
@@ -170,11 +178,13 @@ def bend_remark(found: Matching, *, measured: bool) -> list[str]:
 
 def noise_remark(width: FloatArray) -> list[str]:
     """That the clicks tell the examination less exactly than promised, if they do."""
-    if not width.max() > PROMISED:
+    wide = np.count_nonzero(width > PROMISED)
+    if not wide:
         return []
     k = int(np.argmax(width))
     return [
-        f"the examination is known to within {width[k]:.2f} at position {k + 1} only (its interval of "
-        f"{LEVEL:.0%} is in position_bias_): the ranking does not need more, but do not read single "
-        "positions as facts. Give more sessions and queries, or lists of which a share was shuffled"
+        f"the examination is known to within {width[k]:.2f} at position {k + 1}, and not to within "
+        f"{PROMISED:g} at {wide} of {len(width)} positions (intervals of {LEVEL:.0%}): a ranking needs "
+        "no more, but do not read single positions as facts. Give more sessions and queries, or shuffle "
+        "a share of the lists"
     ]

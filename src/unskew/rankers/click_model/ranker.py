@@ -108,8 +108,8 @@ class ClickModelRanker(TreeRanker):
         How examination falls with the position; any ranker takes it as ``debias``. t_minus is 1.
         That of ``"pbm"`` is measured once more when the trees are grown, by documents that the
         logged ranker would have put alike, and has intervals of 95%; `fit` warns if it is not known
-        to within 0.05, and for every click model if the logged ranker seems to have known more than
-        the features tell.
+        to within 0.05, and unless the click model is a walk, if the logged ranker seems to have known
+        more than the features tell.
     bias_history_
         The examination that the trees were grown with, after every round.
     click_model_
@@ -215,7 +215,12 @@ class ClickModelRanker(TreeRanker):
                 warnings.warn(remark, stacklevel=3)
 
     def _measure_examination(self, data: Impressions) -> list[str]:
-        """Set the position bias by documents alike; returns what to warn of."""
+        """Set the position bias by documents alike; returns what to warn of.
+
+        Users who walk down the page see less beside better documents: a walk is not looked at.
+        """
+        if self.click_model_ is None or "examination" not in self.click_model_.parameters:
+            return []
         measure = measured_examination if self.click_model == "pbm" else checked_examination
         score = self._predict(self._values(data))
         self.position_bias_, remarks = measure(
