@@ -13,6 +13,7 @@ from unskew.bias.cells import Cells
 from unskew.bias.reference import free_relevance
 from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
+from unskew.log.impressions import Impressions
 
 MOVING = (
     Shown("abc", (1,), 30), Shown("bca", (2,), 20), Shown("cab", (1, 2), 25), Shown("acb", (), 40),
@@ -209,3 +210,18 @@ def test_settings_are_checked(settings, message):
     """A setting that makes no sense is refused by its name."""
     with pytest.raises(UsageError, match=message):
         RegressionEM(**settings).fit(log_of(*MOVING))
+
+
+def test_a_feature_that_knows_the_clicks_is_named():
+    """Where each session is a query, a mark of what was clicked would explain all: a warning says so."""
+    rng = np.random.default_rng(0)
+    n, page = 1_000, 5
+    click = rng.random((n, page)) < 0.4 / np.arange(1, page + 1)
+    X = np.column_stack((rng.normal(size=n * page), click.ravel() & (rng.random(n * page) < 0.8)))
+    session = np.repeat(np.arange(n), page)
+    data = Impressions.from_arrays(
+        X, click.ravel(), session=session, query=session, doc=np.arange(n * page),
+        position=np.tile(np.arange(1, page + 1), n), feature_names=("price", "booked"),
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="the feature 'booked' is not zero.*leave the feature out"):
+        RegressionEM(n_jobs=1, n_folds=2).fit(data)

@@ -196,7 +196,8 @@ def _show_features(data: Impressions) -> None:
     """What will be a feature, and which of them should perhaps be none."""
     from unskew.log.leaks import find_leaks
 
-    say(f"features ({data.features.n_features}): {names_shown(data.features.names)}")
+    if data.features.n_features:  # without any, the ranker says what is missing
+        say(f"features ({data.features.n_features}): {names_shown(data.features.names)}")
     for leak in find_leaks(data):
         show(("leak? ", "bold yellow"), leak.message, to=errors)
 
