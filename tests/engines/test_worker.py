@@ -15,7 +15,7 @@ from clicked_parts import SETTINGS, digest, trained
 
 import unskew
 from fuzz.saved_folders import sign
-from unskew.engines import Local
+from unskew.engines import Local, fitting
 from unskew.engines.checkpoint import read_checkpoint, write_checkpoint
 from unskew.engines.edges import edge_matrix, edges, summary
 from unskew.engines.fitting import Fitting
@@ -60,6 +60,21 @@ def test_click_models_learn_what_the_whole_learns(parts: Path, click_model: str)
     np.testing.assert_allclose(many.predict(data), one.predict(data), atol=1e-5)
     assert many.offset_ == pytest.approx(one.offset_, rel=1e-6)
     assert many.prior_strength_ > 0
+
+
+def test_a_log_too_large_for_one_machine_is_measured_by_its_first_parts(
+    parts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many parts as one process may hold give the examination its curve and wider intervals."""
+    options: dict[str, Any] = {**SETTINGS, "n_estimators": 3}
+    whole = trained(unskew.ClickModelRanker(**options), parts)
+    monkeypatch.setattr(fitting, "MOST_VALUES", 1)
+    part = trained(unskew.ClickModelRanker(**options), parts)
+    widths = [np.diff(one.position_bias_.interval_plus, axis=0).mean() for one in (whole, part)]
+    assert 0 < widths[0] < widths[1]
+    np.testing.assert_array_equal(
+        part.predict(unskew.load(parts)), whole.predict(unskew.load(parts))
+    )
 
 
 @pytest.mark.parametrize("click_model", ["dbn", "dcm", "cascade"])
