@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from unskew.bias.cells import PositionCounts
 from unskew.bias.estimator import mark_never_clicked
 from unskew.clicks.fitting.strength import estimate_strength, informed_trials
 from unskew.engines.job import Job, Outcome
-from unskew.errors import DataError, UsageError
+from unskew.errors import DataError, UsageError, warn
 from unskew.log.impressions import Impressions
 from unskew.log.part_summaries import summary_of_parts, whole_without_features
 from unskew.log.parts import Parts
@@ -181,7 +180,7 @@ class Fitting:
         data = self._first_parts(MOST_VALUES)
         if data.n_clicks:
             for remark in ranker._measure_examination(data):
-                warnings.warn(remark, stacklevel=5)
+                warn(remark)
 
     def _first_parts(self, most_values: int) -> Impressions:
         """The first parts of the log with so many feature values in all, one part at least."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,7 +16,7 @@ from unskew.bias.estimator import BiasEstimator, check_some_click
 from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.clicks.fitting.posterior import posterior_of
 from unskew.clicks.fitting.strength import estimate_strength, informed_trials
-from unskew.errors import UsageError
+from unskew.errors import UsageError, warn
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
@@ -212,7 +211,7 @@ class ClickModelRanker(TreeRanker):
         super()._learn_clicks(data, validation, callbacks, init_model)
         if self._measures_examination and self._learns:
             for remark in self._measure_examination(data):
-                warnings.warn(remark, stacklevel=3)
+                warn(remark)
 
     def _measure_examination(self, data: Impressions) -> list[str]:
         """Set the position bias by documents alike; returns what to warn of.
