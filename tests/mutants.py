@@ -4,7 +4,8 @@
 read, join, match, estimate and measure: a comparison, an operator, a constant or a condition of one
 function is changed, and the tests that belong to the module run. A mutant that no test fails on
 survives. Survivors in `EQUIVALENT` change nothing that anybody could see; the reason stands beside
-each. ``python -m mutants log/keys.py`` takes every mutant of one module. Compiled kernels are left out: tests hold each of them to its readable twin.
+each. Compiled kernels are left out: tests hold each of them to its readable twin. ``python -m mutants
+log/keys.py`` takes every mutant of one module.
 
 Each mutant runs in a child of a process that has everything loaded, and only the code of its function
 is exchanged there. The tests run once without a mutant, which says how long each takes and what it
@@ -47,6 +48,8 @@ MEMORY = 8 << 30
 UNCHANGED = 77
 
 _LOG = (
+    "log/test_keys.py", "log/test_problems.py", "log/test_coding.py", "log/test_session_order.py",
+    "log/test_attach.py", "log/test_columns.py", "log/test_spilling.py",
     "log/test_reading_edges.py", "log/test_bad_input.py", "log/test_reading_options.py",
     "log/test_sources.py", "log/test_inspection.py", "log/test_lossless.py",
 )  # fmt: skip
@@ -179,6 +182,8 @@ def reason(mutant: Mutant) -> str | None:
     line = (SOURCE / "unskew" / mutant.module).read_text("utf-8").splitlines()[mutant.line - 1]
     if (mutant.before, mutant.after) == ("True", "False") and "strict=True" in line:
         return "strict=True states what holds anyway"
+    if (mutant.before, mutant.after) == ("False", "True") and "copy=False" in line:
+        return "a copy of the same numbers"
     return EQUIVALENT.get((mutant.module, line.strip(), mutant.before, mutant.after))
 
 

@@ -202,3 +202,23 @@ def test_a_chain_whose_first_link_is_missing():
     )  # fmt: skip
     with pytest.raises(DataError, match=r"positions 1 and 2: the chain.*way='all-pairs'"):
         Harvesting(way="chain").fit(data)
+
+
+def test_a_chain_of_any_scale():
+    """Sessions that weigh a hundredth give the same curve."""
+    shown = (
+        Shown("ab", (1,), 20), Shown("ba", (1,), 20), Shown("ab", (2,), 8), Shown("ba", (2,), 8),
+    )  # fmt: skip
+    light = log_of(*(one._replace(weight=0.01) for one in shown))
+    chain = Harvesting(way="chain", min_shown=0)
+    assert chain.fit(light).t_plus == pytest.approx(chain.fit(log_of(*shown)).t_plus)
+
+
+def test_a_chain_of_documents_that_hardly_moved():
+    """Where too little moved to measure anything, that is said, and not that a link is missing."""
+    data = log_of(
+        Shown("axb", (1,), 20), Shown("yza", (3,), 1), Shown("ucv", (2,), 20, query="r"),
+        Shown("wtc", (1,), 1, query="r"),
+    )  # fmt: skip
+    with pytest.raises(DataError, match="shown often enough to measure its bias"):
+        Harvesting(way="chain", min_shown=21).fit(data)
