@@ -37,13 +37,35 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
      "row < self.first_row[kind]", "row <= self.first_row[kind]"): "the same row once more",
     ("log/sources/table.py", "return dict(batch.slice(0, 1).to_pylist()[0])", "1", "2"):
         "only the first of the rows taken is looked at",
+    ("evaluation/metrics.py",
+     "return sums(self.query, np.where(self.rank <= k, values, 0.0), len(self.offsets) - 1)", "1", "2"):
+        "the least length of the sums; every query has a row, the last one too",
+    ("evaluation/significance.py",
+     'method="percentile", vectorized=True, batch=max(1, _BLOCK // len(counted)),', "True", "False"):
+        "the mean of one resample after the other is the same",
+    ("evaluation/significance.py",
+     'method="percentile", vectorized=True, batch=max(1, _BLOCK // len(counted)),', "1", "2"):
+        "blocks of another size with the same numbers",
+    ("evaluation/significance.py",
+     'method="percentile", vectorized=True, batch=max(1, _BLOCK // len(counted)),',
+     "_BLOCK // len(counted)", "_BLOCK * len(counted)"):
+        "blocks of another size with the same numbers",
+    ("evaluation/significance.py", "step = max(1, _BLOCK // n)", "1", "2"):
+        "blocks of another size, of more queries than there are anywhere",
     ("evaluation/significance.py", "step = max(1, _BLOCK // n)", "_BLOCK // n", "_BLOCK * n"):
         "one block of more memory with the same numbers",
     ("evaluation/significance.py", "return 1.0 if difference[0] == 0 else 0.0", "0", "1"):
         "all differences are alike, the second too; the comparison with 1 is noticed",
     ("evaluation/metrics.py",
+     "first = np.append(True, score[order[1:]] != score[order[:-1]]) | split_ties", "True", "False"):
+        "the first row of every query is marked in the next line",
+    ("evaluation/metrics.py",
      "ideal = value[rank_queries(value, ranked.offsets, split_ties=True).order]", "True", "False"):
         "rows that tie in value are alike, in whatever order",
+    ("log/letor.py", "words = line.split(None, 2)", "2", "3"):
+        "only the first two words are looked at",
+    ("log/letor.py", "return 0, 0", "0", "1"):
+        "of the second: where no line has such a feature, its number is not told; the first is noticed",
     ("log/letor.py", "return 2**63", "2", "3"): "no limit: both are more than any file needs",
     ("log/letor.py", "return 2**63", "63", "64"): "no limit: both are more than any file needs",
     ("log/sessions.py",

@@ -54,6 +54,7 @@ _LOG = (
     "log/test_sources.py", "log/test_inspection.py", "log/test_lossless.py",
 )  # fmt: skip
 _SOURCES = (
+    "log/test_source_edges.py",
     "log/test_reading_edges.py", "log/test_sources.py", "log/test_many_files.py",
     "log/test_damaged_sources.py",
     "log/test_file_names.py", "log/test_bad_input.py",
