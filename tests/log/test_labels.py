@@ -284,3 +284,16 @@ def test_a_table_of_labels_with_nulls() -> None:
         table = pa.table(good | {name: [good[name][0], None, None]})
         with pytest.raises(DataError, match=rf"row 2: column '{name}' is null"):
             unskew.read_labels(table)
+
+
+def test_a_machine_that_does_not_tell_its_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the size of the memory is not known, nothing is refused for it."""
+
+    def unknown(name: str) -> int:
+        raise ValueError(name)
+
+    monkeypatch.setattr("os.sysconf", unknown)
+    file = letor_file(tmp_path, "1 qid:1 1:2 9:1\n0 qid:1 9:1\n")
+    assert unskew.read_labels(file).features.values.shape == (2, 9)
