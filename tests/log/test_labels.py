@@ -286,14 +286,27 @@ def test_a_table_of_labels_with_nulls() -> None:
             unskew.read_labels(table)
 
 
-def test_a_machine_that_does_not_tell_its_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the size of the memory is not known, nothing is refused for it."""
+def test_a_machine_that_does_not_tell_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the size of the memory is not known, no matrix is too large for it."""
 
     def unknown(name: str) -> int:
         raise ValueError(name)
 
-    monkeypatch.setattr("os.sysconf", unknown)
-    file = letor_file(tmp_path, "1 qid:1 1:2 9:1\n0 qid:1 9:1\n")
-    assert unskew.read_labels(file).features.values.shape == (2, 9)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.sysconf", unknown)
+        found = letor_module._memory()
+    assert found >= 2**60
+
+
+def test_the_first_feature_beyond_the_highest(tmp_path: Path) -> None:
+    """The line that is told is the first with a number above the highest, not the largest."""
+    file = letor_file(tmp_path, "1 qid:1 1000000:1\n0 qid:1 1000001:1\n0 qid:1 3000000000:1\n")
+    with pytest.raises(DataError, match="line 2: there is a feature 1,000,001, and 1,000,000 is"):
+        unskew.read_labels(file)
+
+
+def test_fewer_features_than_the_file_has(tmp_path: Path) -> None:
+    """A number of features that is too low is told with what the call gave."""
+    file = letor_file(tmp_path, "1 qid:1 1:1 3:1\n")
+    with pytest.raises(DataError, match=r"cannot be read as LETOR text \(n_features=2\): "):
+        unskew.read_labels(file, n_features=2)

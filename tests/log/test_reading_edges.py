@@ -142,7 +142,7 @@ def test_an_empty_log_is_one_problem():
 
 def test_warnings_name_the_line_that_reads():
     """What is worth knowing of a log is told at the line that reads it."""
-    with pytest.warns(UserWarning, match="number rows") as told:
+    with pytest.warns(UserWarning, match="are an index or have no name") as told:
         unskew.read_log(log(**{"Unnamed: 0": range(6)}))
     assert told[0].filename == __file__
 

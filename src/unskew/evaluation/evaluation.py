@@ -245,4 +245,5 @@ def average_rank(score: npt.ArrayLike, position: npt.ArrayLike, query: npt.Array
     rank = np.empty(len(rows))
     rank[ranked.order] = ranked.tied_mean(ranked.rank)
     index = place.astype(np.int64)
-    return quotient(np.bincount(index, weights=rank)[1:], np.bincount(index)[1:])
+    total = np.bincount(index, weights=rank).astype(np.float64)
+    return quotient(total[1:], np.bincount(index)[1:])
