@@ -62,6 +62,8 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("evaluation/metrics.py",
      "ideal = value[rank_queries(value, ranked.offsets, split_ties=True).order]", "True", "False"):
         "rows that tie in value are alike, in whatever order",
+    ("log/arrays.py", "in_order = bool((order[1:] > order[:-1]).all())", "order[1:] > order[:-1]",
+     "order[1:] >= order[:-1]"): "no two rows have one number",
     ("log/letor.py", "words = line.split(None, 2)", "2", "3"):
         "only the first two words are looked at",
     ("log/letor.py", "return 0, 0", "0", "1"):
