@@ -56,3 +56,13 @@ def test_a_frame_without_rows() -> None:
     assert (found.names, len(found)) == (("a", "b"), 0)
     with pytest.raises(DataError, match=r"X has 0 sample\(s\)"):
         features_of(frame)
+
+
+def test_columns_that_have_names() -> None:
+    """Those of a frame, or of a matrix with names; a bare matrix has places only."""
+    assert not features_from(np.ones((1, 2))).named
+    assert features_from(np.ones((1, 2)), names=["a", "b"]).named
+    assert features_from(pl.DataFrame({"a": [1.0]})).named
+    for names in (["a"], ["a", "a"], ["a", "b", "c"]):
+        with pytest.raises(UsageError, match=f"must be 2 different names, got {len(names)}"):
+            features_from(np.ones((1, 2)), names=names)
