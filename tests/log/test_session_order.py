@@ -114,13 +114,15 @@ def test_which_order_is_found(session, order, n_sessions, text):
     assert found is order
 
 
-def test_many_batches_that_cut_sessions(monkeypatch):
+@pytest.mark.parametrize("text", [False, True])
+def test_many_batches_that_cut_sessions(monkeypatch, text):
     """A session whose rows lie in two batches, or fill several, is one session; rows are counted."""
     monkeypatch.setattr(sources_table, "BATCH_ROWS", 2048)
     session = [0] * 3000 + [1] * 4000 + [2] * 10 + [3] * 3000
     session += [4] * 2 + [5] * 3
     click = [1] * (len(session) - 1) + [99]
-    coder, found = read(log(session, click=click))
+    keys = [f"s{key}" for key in session] if text else session
+    coder, found = read(log(keys, click=click))
     assert found is SessionOrder.ASCENDING_RUNS
     assert sorted(len(s.doc) for s in coder.impressions().sessions()) == [2, 10, 3000, 3000, 4000]
     assert coder.n_rows == len(session)
