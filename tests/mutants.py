@@ -4,7 +4,8 @@
 read, join, match, estimate and measure: a comparison, an operator, a constant or a condition of one
 function is changed, and the tests that belong to the module run. A mutant that no test fails on
 survives. Survivors in `EQUIVALENT` change nothing that anybody could see; the reason stands beside
-each. Compiled kernels are left out: tests hold each of them to its readable twin.
+each. Compiled kernels are left out: tests hold each of them to its readable twin. ``python -m mutants
+log/keys.py`` takes every mutant of one module.
 
 Each mutant runs in a child of a process that has everything loaded, and only the code of its function
 is exchanged there. The tests run once without a mutant, which says how long each takes and what it
@@ -47,10 +48,13 @@ MEMORY = 8 << 30
 UNCHANGED = 77
 
 _LOG = (
+    "log/test_keys.py", "log/test_problems.py", "log/test_coding.py", "log/test_session_order.py",
+    "log/test_attach.py", "log/test_columns.py", "log/test_spilling.py",
     "log/test_reading_edges.py", "log/test_bad_input.py", "log/test_reading_options.py",
     "log/test_sources.py", "log/test_inspection.py", "log/test_lossless.py",
 )  # fmt: skip
 _SOURCES = (
+    "log/test_source_edges.py",
     "log/test_reading_edges.py", "log/test_sources.py", "log/test_many_files.py",
     "log/test_damaged_sources.py",
     "log/test_file_names.py", "log/test_bad_input.py",
@@ -179,6 +183,8 @@ def reason(mutant: Mutant) -> str | None:
     line = (SOURCE / "unskew" / mutant.module).read_text("utf-8").splitlines()[mutant.line - 1]
     if (mutant.before, mutant.after) == ("True", "False") and "strict=True" in line:
         return "strict=True states what holds anyway"
+    if (mutant.before, mutant.after) == ("False", "True") and "copy=False" in line:
+        return "a copy of the same numbers"
     return EQUIVALENT.get((mutant.module, line.strip(), mutant.before, mutant.after))
 
 
@@ -436,11 +442,16 @@ def _in_child(work: Callable[[], int], seconds: float) -> int:
 
 def main() -> None:
     """Draw, run, report; the exit code is 1 if fewer than 95 in 100 were noticed."""
-    count, seed, part, parts = (
-        int(a) for a in [*sys.argv[1:], *("200", "1", "0", "1")[len(sys.argv) - 1 :]]
-    )
-    running = Running(draw(count, seed)[part::parts])
-    files = dict.fromkeys(file for names in MODULES.values() for file in names)
+    if sys.argv[1:] and not sys.argv[1].isdigit():
+        modules, which = sys.argv[1:], "in all"
+        running = Running([mutant for module in modules for mutant in mutants_of(module)])
+    else:
+        count, seed, part, parts = (
+            int(a) for a in [*sys.argv[1:], *("200", "1", "0", "1")[len(sys.argv) - 1 :]]
+        )
+        modules, which = list(MODULES), f"by seed {seed}"
+        running = Running(draw(count, seed)[part::parts])
+    files = dict.fromkeys(file for module in modules for file in MODULES[module])
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist"]
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):  # noqa: PTH123
         code = pytest.main([*options, *(str(TESTS / file) for file in files)], [running])
@@ -449,7 +460,7 @@ def main() -> None:
     rest = len(running.chosen) - running.equivalent
     found = rest - len(running.survivors)
     _say(
-        f"{len(running.chosen)} mutants by seed {seed}: {found} noticed, "
+        f"{len(running.chosen)} mutants {which}: {found} noticed, "
         f"{running.equivalent} equivalent, {len(running.survivors)} survived "
         f"({found / rest:.1%} of {rest} noticed)\n"
     )

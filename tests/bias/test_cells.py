@@ -61,3 +61,20 @@ def test_which_positions_were_shown_often():
     assert counts.often(2).tolist() == [True, False, True, False]
     assert counts.often(0).tolist() == [True, True, True, False]
     assert counts.ctr.tolist() == [0.0] * 4
+
+
+def test_the_ctr_of_light_sessions():
+    """Impressions that weigh less than one have a CTR as well."""
+    counts = PositionCounts(np.array([0.5, 0.0]), np.array([0.25, 0.0]))
+    assert counts.ctr.tolist() == [0.5, 0.0]
+
+
+def test_what_moved():
+    """Impressions and clicks of documents seen at two positions or more; others count for nothing."""
+    data = log_of(
+        Shown("abx", (1,), 3), Shown("bay", (1, 3), 2), Shown("zca", (2,), 5), Shown("zcw", (), 1)
+    )
+    # a: 3, 2 and 5 times at 1, 2 and 3; b: 2 and 3 times at 1 and 2; all others stayed.
+    moved = Cells.of(data).moved
+    assert moved.impressions.tolist() == [5.0, 5.0, 5.0]
+    assert moved.clicks.tolist() == [5.0, 0.0, 0.0]

@@ -78,3 +78,34 @@ def test_what_was_never_clicked_is_marked():
     at = PositionCounts(np.array([5.0, 1.0, 0.0, 3.0, 2.0]), np.array([4.0, 0.0, 0.0, 1.0, 0.0]))
     assert mark_never_clicked(PositionBias.none(5), at).never_clicked_positions == (2, 5)
     assert mark_never_clicked(PositionBias.none(2), at).never_clicked_positions == (2,)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "clipped"),
+    [
+        ([2.0, 0.5], 0.25, False), ([2.0, 0.4], 0.25, True), ([2.0, 2000.0], 1000.0, False),
+        ([2.0, 2002.0], 1000.0, True),
+    ],
+)  # fmt: skip
+def test_the_limits_of_a_curve(value, expected, clipped):
+    """The minimum is a share of the topmost; a value on a limit stays, one beyond it is clipped."""
+    curve, found = relative_curve(np.array(value), np.ones(2, dtype=bool), minimum=0.25)
+    assert curve.tolist() == [1.0, expected]
+    assert found == ([2] if clipped else [])
+
+
+def test_what_was_never_clicked_is_at_the_minimum():
+    """However far iterations had come, a position without a click gets the minimum; one click is one."""
+    at = PositionCounts(np.array([50.0, 50.0, 50.0]), np.array([20.0, 0.5, 0.0]))
+    with pytest.warns(UserWarning, match=r"position\(s\) \[3\]"):
+        bias = RelativeCTR(minimum=0.01).relative_bias(np.array([0.8, 0.4, 0.4]), at)
+    assert bias.t_plus.tolist() == [1.0, 0.5, 0.01]
+    assert bias.never_clicked_positions == (3,)
+
+
+def test_the_warning_of_clipped_positions_points_at_the_caller():
+    """The line that a warning names is the one that called fit."""
+    data = log_of(Shown("abc", (1,), 20), Shown("abc", (2,), 10))
+    with pytest.warns(UserWarning, match="clipped") as told:
+        RelativeCTR().fit(data)
+    assert told[0].filename == __file__

@@ -150,3 +150,75 @@ def test_positions_below_the_last_that_moved_are_borrowed():
         bias = Harvesting(way=way).fit(data)
         assert bias.t_plus[1] == bias.t_plus[2] < 1
         assert bias.borrowed_positions == (3,)
+
+
+def test_all_pairs_of_any_scale():
+    """Clicks of a thousandth of the weight give the same curve."""
+    clicks = harvest(Cells.of(log_of(*MOVING), by_version=False)).clicks
+    assert all_pairs(clicks / 1000) == pytest.approx(all_pairs(clicks), rel=1e-6)
+
+
+def test_positions_that_share_no_document_get_nothing():
+    """Two positions in the ratio of 4 to 1, and two more that no document moved to or from."""
+    clicks = np.zeros((4, 4))
+    clicks[0, 1], clicks[1, 0] = 4.0, 1.0
+    assert all_pairs(clicks) == pytest.approx([1.0, 0.25, 0.0, 0.0])
+
+
+def test_a_curve_that_falls_steeply_solves_its_equations():
+    """Pairs of positions whose examination is small still count."""
+    theta = np.array([1.0, 0.1, 0.05, 0.02])
+    clicks = 10 * theta[:, None] * (1 - np.eye(4))
+    assert all_pairs(clicks) == pytest.approx(theta, rel=1e-6)
+
+
+def test_a_chain_breaks_where_the_upper_position_was_never_clicked():
+    """What moved between 2 and 3 was clicked at 3 alone: the error names both, and the way out."""
+    data = log_of(
+        Shown("ab", (1,), 20), Shown("ba", (1, 2), 20), Shown("xmn", (1,), 20, query="r"),
+        Shown("ynm", (3,), 20, query="r"),
+    )  # fmt: skip
+    message = "positions 2 and 3 were never clicked at 2: the chain.*way='all-pairs'"
+    with pytest.raises(DataError, match=message):
+        Harvesting(way="chain").fit(data)
+
+
+def test_a_chain_ends_above_a_position_that_few_documents_reached():
+    """One document moved from 1 to 3, once: nothing links 2 and 3, and 3 is borrowed from 2."""
+    data = log_of(
+        Shown("ab", (1,), 20), Shown("ba", (1,), 20), Shown("ab", (2,), 8), Shown("ba", (2,), 8),
+        Shown("cxy", (1,), 9, query="r"), Shown("zwc", (3,), 1, query="r"),
+    )  # fmt: skip
+    bias = Harvesting(way="chain", min_shown=5).fit(data)
+    assert bias.t_plus[1] == bias.t_plus[2] < 1
+    assert bias.borrowed_positions == (3,)
+
+
+def test_a_chain_whose_first_link_is_missing():
+    """Documents that moved from 1 to 3 and from 2 to 3 do not link 1 and 2 directly."""
+    data = log_of(
+        Shown("axb", (1, 3), 20), Shown("yza", (3,), 20), Shown("ucv", (2,), 20, query="r"),
+        Shown("wtc", (1,), 20, query="r"),
+    )  # fmt: skip
+    with pytest.raises(DataError, match=r"positions 1 and 2: the chain.*way='all-pairs'"):
+        Harvesting(way="chain").fit(data)
+
+
+def test_a_chain_of_any_scale():
+    """Sessions that weigh a hundredth give the same curve."""
+    shown = (
+        Shown("ab", (1,), 20), Shown("ba", (1,), 20), Shown("ab", (2,), 8), Shown("ba", (2,), 8),
+    )  # fmt: skip
+    light = log_of(*(one._replace(weight=0.01) for one in shown))
+    chain = Harvesting(way="chain", min_shown=0)
+    assert chain.fit(light).t_plus == pytest.approx(chain.fit(log_of(*shown)).t_plus)
+
+
+def test_a_chain_of_documents_that_hardly_moved():
+    """Where too little moved to measure anything, that is said, and not that a link is missing."""
+    data = log_of(
+        Shown("axb", (1,), 20), Shown("yza", (3,), 1), Shown("ucv", (2,), 20, query="r"),
+        Shown("wtc", (1,), 1, query="r"),
+    )  # fmt: skip
+    with pytest.raises(DataError, match="shown often enough to measure its bias"):
+        Harvesting(way="chain", min_shown=21).fit(data)

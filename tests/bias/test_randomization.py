@@ -10,7 +10,7 @@ import pytest
 from shown import Shown, labelled, log_of, simulated
 from unskew.bias import Randomization, RelativeCTR
 from unskew.bias.cells import Cells
-from unskew.bias.randomization import _propensity
+from unskew.bias.randomization import _propensity, _strata
 from unskew.errors import DataError, UsageError
 
 ORDERS = ["".join(order) for order in itertools.permutations("abc")]
@@ -140,3 +140,19 @@ def test_the_names_of_queries_do_not_matter():
     ]
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
     np.testing.assert_allclose(found[2], found[0], rtol=1e-6)
+
+
+def test_sessions_of_little_weight():
+    """Clicks that weigh less than one session in all are measured like any others."""
+    shown = (Shown("ab", (1,), 6), Shown("ba", (1,), 6), Shown("ab", (2,), 3), Shown("ba", (2,), 3))
+    light = log_of(*(one._replace(weight=0.01) for one in shown))
+    found = Randomization(check=False, min_shown=0).fit(light)
+    assert found.t_plus == pytest.approx([1.0, 0.5])
+
+
+def test_queries_and_lengths_are_kept_apart():
+    """Pages of another query or of another length are a group of their own, whatever their numbers."""
+    queries = [Shown("abc", query="a"), Shown("x", query="b"), Shown("xy", query="b")]
+    found = _strata(log_of(*queries), 3)
+    assert found.n_groups == 3
+    assert found.per_group(found.impressions).tolist() == [3.0, 1.0, 2.0]

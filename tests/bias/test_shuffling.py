@@ -9,6 +9,7 @@ import pytest
 
 from shown import Shown, labelled, log_of, simulated
 from unskew.bias import shuffling_of
+from unskew.bias.shuffling import Shuffling
 
 
 def test_a_fixed_ranking_correlates_fully():
@@ -122,3 +123,30 @@ def test_the_smallest_log_that_can_be_measured():
     found = shuffling_of(log_of(Shown("ab"), Shown("ba")))
     assert found.correlation == pytest.approx(-1.0)
     assert np.isfinite(found.standard_error)
+
+
+def test_the_standard_error_by_hand():
+    """Swapped pairs shown twice and lists of three shown thrice: the root of 1 + 24 over 1 + 12.
+
+    A position among two has the variance 1/4 and one among three 2/3. Two documents of 2 pairs each
+    make 2 * 2 * 2 * (1/4)**2 * 2/1 = 1, three of 6 pairs each 3 * 2 * 6 * (2/3)**2 * 3/2 = 24; the
+    variances of their pairs add up to 2 * 2 * 1/4 and 3 * 6 * 2/3.
+    """
+    data = log_of(Shown("ab"), Shown("ba"), *(Shown(three, query="r") for three in ("uvw",) * 3))
+    assert shuffling_of(data).standard_error == pytest.approx(5 / 13)
+
+
+def test_a_document_seen_again_in_the_middle_alone():
+    """Without a repetition off the middle of the page there is nothing to correlate."""
+    found = shuffling_of(log_of(Shown("abc"), Shown("xby")))
+    assert np.isnan(found.correlation)
+    assert np.isnan(found.standard_error)
+    assert not found.can_tell
+
+
+def test_the_limits_of_a_verdict():
+    """A standard error of a quarter can tell; 0.01 and two standard errors still count as chance."""
+    assert Shuffling(0.0, 0.25).can_tell
+    assert not Shuffling(0.0, 0.2501).can_tell
+    assert Shuffling(0.51, 0.25).shuffled
+    assert not Shuffling(0.5101, 0.25).shuffled

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from unskew.errors import DataError, UsageError
-from unskew.evaluation.counterfactual import Reading, evaluate_clicks
+from unskew.evaluation.counterfactual import Reading, check_level, evaluate_clicks
 from unskew.evaluation.evaluation import evaluate
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
@@ -472,3 +472,63 @@ def test_weights_enter_the_error_squared():
     error = np.sqrt(((weight * (clicked - value)) ** 2).sum()) / 4
     assert found.value == pytest.approx(value)
     assert found.interval.high == pytest.approx(value + stats.norm.ppf(0.975) * error)
+
+
+def test_what_an_estimated_bias_adds_by_hand():
+    """Half of the drawing goes along with the bias, and the rest of its moves, 1, -2 and 1, is apart.
+
+    Over two queries the error is the root of 2/1 * (0.3**2 + 0.4**2) = 1/2 with a known bias. The
+    slope of 0.5 makes it 1.5 times as large, and the rest has a variance of 6/2.
+    """
+    drawn, shift = np.array([2.0, 4.0, 6.0]), np.array([10.0, 8.0, 12.0])
+    queries = np.array([0.3, -0.4])
+    reading = Reading(1.0, queries, None, 2, np.ones(1), shift, drawn)
+    assert reading.error(None, "query") == pytest.approx(np.sqrt(1.5**2 * 0.5 + 3.0))
+    for known in ({"shift": shift}, {"drawn": drawn}, {}):
+        reading = Reading(1.0, queries, None, 2, np.ones(1), **known)
+        assert reading.error(None, "query") == pytest.approx(np.sqrt(0.5))
+
+
+def test_the_difference_of_moves_by_the_bias():
+    """Two readings of the same draws differ draw by draw; without draws of both there are none."""
+    one = Reading(1.0, np.zeros(2), None, 2, np.ones(1), np.array([3.0, 5.0]), np.array([1.0, 2.0]))
+    two = Reading(1.0, np.zeros(2), None, 2, np.ones(1), np.array([1.0, 1.0]), np.array([0.5, 0.0]))
+    found = one.minus(two)
+    assert found.shift.tolist() == [2.0, 4.0]
+    assert found.drawn.tolist() == [0.5, 2.0]
+    without = Reading(1.0, np.zeros(2), None, 2, np.ones(1))
+    for difference in (one.minus(without), without.minus(one), without.minus(without)):
+        assert difference.shift is None
+        assert difference.drawn is None
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 95])
+def test_levels_that_make_no_sense(level):
+    """A level lies between 0 and 1, neither of them included."""
+    with pytest.raises(UsageError, match=f"level must lie between 0 and 1, got {level}"):
+        check_level(level, "query")
+    check_level(0.001, "session")
+
+
+def _ndcg_with_another_query(weight, click):
+    """The NDCG of two queries with clicks, and of a third with this click and weight."""
+    n = 5 if weight is None else 6
+    query = ([0] * 6 + [1] * 4 + [2] * 2)[: 2 * n]
+    data = Impressions.from_arrays(
+        None, ([1, 0] * 5 + [click, 0])[: 2 * n], session=np.repeat(np.arange(n), 2), query=query,
+        doc=([0, 1] * 3 + [2, 3] * 2 + [4, 5])[: 2 * n], position=[1, 2] * n,
+        weight=np.repeat([1.0] * 5 + [weight or 0.0], 2)[: 2 * n],
+    )  # fmt: skip
+    score = np.array([2.0, 1.0, 1.0, 2.0, 1.0, 2.0])[data.documents.doc.astype(int)]
+    prediction = np.full(len(score), 0.5) * (data.documents.query < 2 if click == 0 else 1)
+    options = {"metrics": ["ndcg@2"], "estimator": "dr", "prediction": prediction}
+    return evaluate_clicks(data, score, [1.0, 0.5], **options)["ndcg@2"]
+
+
+@pytest.mark.parametrize(("weight", "click"), [(1.0, 0), (0.0, 1)])
+def test_queries_that_ndcg_leaves_out(weight, click):
+    """A query without anything relevant, or whose sessions weigh nothing, changes nothing."""
+    found, expected = _ndcg_with_another_query(weight, click), _ndcg_with_another_query(None, 1)
+    assert found.value == pytest.approx(expected.value)
+    assert found.interval.low == pytest.approx(expected.interval.low)
+    assert found.interval.high == pytest.approx(expected.interval.high)

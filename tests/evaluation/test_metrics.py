@@ -11,6 +11,8 @@ from unskew.errors import DataError, UsageError
 from unskew.evaluation.evaluation import average_rank, evaluate
 from unskew.evaluation.metrics import FROM_CLICKS, METRICS, ON_LABELS, parse_metric
 from unskew.evaluation.reference import expected_metric, metric_of_order
+from unskew.log.features import Features
+from unskew.log.labelled import LabelledData
 
 NAMES = [*ON_LABELS]
 
@@ -306,6 +308,7 @@ def test_a_chart_of_one_query_and_of_two():
     two = evaluate([2.0, 1.0, 1.0, 2.0], [0, 1, 0, 1], [1, 1, 2, 2], metrics=["mrr"])
     dot = two.plot().dots[0]
     assert dot.low < dot.value < dot.high
+    assert dot.look == one.look == 0
 
 
 @pytest.mark.parametrize("grade", [0, -1, 1001, 5000])
@@ -315,3 +318,23 @@ def test_the_highest_grade_is_one_whose_gain_is_finite(grade):
         evaluate([1.0, 2.0], [0, 1], [1, 1], metrics=["err@10"], max_grade=grade)
     found = evaluate([1.0, 2.0], [0, 1], [1, 1], metrics=["err@10"], max_grade=1)
     assert found.mean["err@10"] == 0.5
+
+
+@pytest.mark.parametrize("name", ["ndcg", "map", "mrr", "precision@1"])
+def test_queries_do_not_tie_with_each_other(name):
+    """The lowest score of a query and the highest of the next may be equal: each is on its own."""
+    first, second = ([3.0, 1.0], [0, 2]), ([1.0, 0.0], [0, 1])
+    both = evaluate([*first[0], *second[0]], [*first[1], *second[1]], [0, 0, 1, 1], metrics=[name])
+    assert both.per_query[name].tolist() == [one(name, *first), one(name, *second)]
+
+
+def test_labels_bring_their_queries():
+    """Labelled data has queries of its own; those that are given go before them."""
+    score, relevance = [2.0, 1.0, 1.0, 2.0], np.array([0.0, 1.0, 0.0, 1.0])
+    features, query = Features(np.zeros((4, 0)), ()), np.array([1, 1, 2, 2])
+    labels = LabelledData(features, relevance, query, np.arange(4))
+    assert evaluate(score, labels, metrics=["mrr"]).per_query["mrr"].tolist() == [0.5, 1.0]
+    found = evaluate(score, labels, [7, 7, 5, 5], metrics=["mrr"])
+    assert dict(zip(found.queries.tolist(), found.per_query["mrr"].tolist(), strict=True)) == {
+        7: 0.5, 5: 1.0
+    }  # fmt: skip

@@ -13,6 +13,8 @@ import pytest
 
 import unskew
 from unskew import DataError
+from unskew.log.sources import KINDS
+from unskew.log.sources.files import files_of_one_kind
 
 
 def log(first_session: int, doc: int = 10) -> pa.Table:
@@ -157,3 +159,38 @@ def test_hidden_files_are_no_data(tmp_path: Path) -> None:
     (tmp_path / ".cache" / "_SUCCESS").touch()
     with pytest.warns(UserWarning, match=r"1 hidden or temporary .*\.b\.parquet"):
         assert unskew.read_log(tmp_path / ".cache").n_sessions == 4
+
+
+def test_files_of_a_folder_and_below(tmp_path: Path) -> None:
+    """Two stars match folders at any depth; what has another ending in a folder is passed over."""
+    for name in ("a.csv", "one/b.csv", "one/two/c.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x\n1\n")
+    (tmp_path / "one" / "notes.md").write_text("nothing")
+    for path in (str(tmp_path), f"{tmp_path}/**/*.csv"):
+        kind, files, name = files_of_one_kind([path], KINDS)
+        assert [Path(file).name for file in files] == ["a.csv", "b.csv", "c.csv"]
+        assert (kind.name, name) == ("csv", f"{path} (3 files)")
+    assert files_of_one_kind([f"{tmp_path}/one/*.csv"], KINDS)[2] == f"{tmp_path}/one/b.csv"
+
+
+def test_names_that_mark_what_is_hidden(tmp_path: Path) -> None:
+    """A dot or an underscore in front; a part of the data such as _day=1 is none."""
+    for name in ("_day=1/a.csv", "_temporary/b.csv", ".git/c.csv", "_d.csv", ".e.csv", "f_.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\n1\n")
+    with pytest.warns(UserWarning, match="4 hidden or temporary"):
+        _, files, _ = files_of_one_kind([str(tmp_path)], KINDS)
+    assert sorted(Path(file).name for file in files) == ["a.csv", "f_.csv"]
+
+
+def test_paths_to_nothing(tmp_path: Path) -> None:
+    """A missing file, a missing folder and a pattern without a match are told apart."""
+    with pytest.raises(DataError, match=r"x\.csv: there is no such file; check"):
+        files_of_one_kind([str(tmp_path / "x.csv")], KINDS)
+    with pytest.raises(
+        DataError, match=r"there is no such file \(there is no folder '.*nowhere' eit"
+    ):
+        files_of_one_kind([str(tmp_path / "nowhere" / "x.csv")], KINDS)
+    with pytest.raises(DataError, match=r"\*\.csv: no file matches"):
+        files_of_one_kind([str(tmp_path / "*.csv")], KINDS)

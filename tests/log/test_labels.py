@@ -12,6 +12,7 @@ import pytest
 
 import unskew
 from unskew import DataError, Features, LabelledData, UsageError
+from unskew.log import letor as letor_module
 from unskew.log.letor import is_letor
 
 LETOR = """\
@@ -189,3 +190,123 @@ def test_a_long_line_is_shown_in_part(tmp_path):
     file.write_text("1 qid:1 1:1\n" + "x" * 100 + "\n")
     with pytest.raises(DataError, match=r"line 2: 'x{60}' is not LETOR text"):
         unskew.read_labels(file)
+
+
+def letor_file(folder: Path, text: str) -> Path:
+    """A LETOR file of this text."""
+    file = folder / "labels.txt"
+    file.write_text(text)
+    return file
+
+
+def test_the_limits_of_a_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A matrix that just fits is read; one byte, or one feature, too many is refused."""
+    file = letor_file(tmp_path, "1 qid:1 1:2\n0 qid:1 1:1 3:1\n1 qid:1 3:5\n")
+    for memory, most in ((3 * 3 * 8, 3), (2**40, 3)):
+        monkeypatch.setattr(letor_module, "_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(letor_module, "MOST_FEATURES", most)
+        assert unskew.read_labels(file).features.n_features == 3
+    for memory, most in ((3 * 3 * 8 - 1, 3), (2**40, 2)):
+        monkeypatch.setattr(letor_module, "_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(letor_module, "MOST_FEATURES", most)
+        with pytest.raises(DataError, match=r"line 2: feature 3 makes a matrix of 3 by 3 numbers"):
+            unskew.read_labels(file)
+
+
+def test_more_features_than_fit_are_asked_for(tmp_path: Path) -> None:
+    """A number of features that the call gives, and no line, is told as such."""
+    file = letor_file(tmp_path, "1 qid:1 1:2\n")
+    with pytest.raises(
+        DataError, match=r"labels\.txt \(n_features=2000000\): feature 2,000,000 mak"
+    ):
+        unskew.read_labels(file, n_features=2_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 qid:1 1:1\n1 qid:1 1:1 3:inf 4:inf\n", "line 2: feature 3 is infinite"),
+        ("1 qid:1 1:1\n1\n", "line 2: '1' is not LETOR text"),
+        ("1\n", "line 1: '1' is not LETOR text"),
+        ("# a comment\n\n1 qid:1 1:1\n1 qid: 1:1\n", "line 4: '1 qid: 1:1' is not LETOR text"),
+    ],
+)
+def test_lines_are_counted_from_one(text: str, message: str, tmp_path: Path) -> None:
+    """Comments and blank lines are lines too."""
+    with pytest.raises(DataError, match=message):
+        unskew.read_labels(letor_file(tmp_path, text))
+
+
+def test_comments_between_lines(tmp_path: Path) -> None:
+    """Comments and blank lines are no data; a document has a name if every line names one."""
+    text = "# made by hand\n\n1 qid:7 1:1 # docid = a\n0 qid:7 1:2 #docid=b more\n"
+    data = unskew.read_labels(letor_file(tmp_path, text))
+    assert (data.query.tolist(), data.doc.tolist()) == ([7, 7], ["a", "b"])
+    for line in ("0 qid:7 1:3\n", "0 qid:7 1:3 # nothing\n"):
+        data = unskew.read_labels(letor_file(tmp_path, text + line + "1 qid:8 1:4 # docid = z\n"))
+        assert data.doc.tolist() == [0, 1, 2, 3]
+
+
+def test_a_compressed_file_of_which_nothing_can_be_read(tmp_path: Path) -> None:
+    """The error says that not even the first line was there."""
+    file = tmp_path / "x.txt.gz"
+    file.write_bytes(gzip.compress(LETOR.encode())[:12])
+    with pytest.raises(DataError, match=r"x\.txt\.gz, after line 0: .* truncated or damaged"):
+        unskew.read_labels(file)
+
+
+def test_rows_of_one_query_are_brought_together() -> None:
+    """Queries in order of first appearance, their rows in the order given, features along with them."""
+    features = Features(np.arange(5.0)[:, None], ("x",))
+    data = LabelledData.from_rows(features, [0, 1, 2, 3, 4], ["b", "a", "b", "c", "a"])
+    assert data.query.tolist() == ["b", "b", "a", "a", "c"]
+    assert (
+        data.relevance.tolist() == data.features.values[:, 0].tolist() == [0.0, 2.0, 1.0, 4.0, 3.0]
+    )
+    assert data.doc.tolist() == [0, 2, 1, 4, 3]
+    assert (data.n_queries, len(data)) == (3, 5)
+
+
+@pytest.mark.parametrize("wrong", [-0.5, float("nan"), float("inf")])
+def test_grades_that_are_none(wrong: float) -> None:
+    """The first grade that is negative or not finite is told with its row; 0 is a grade."""
+    features = Features(np.zeros((3, 1)), ("x",))
+    with pytest.raises(DataError, match=rf"row 2 has {wrong}"):
+        LabelledData.from_rows(features, [0, wrong, wrong], [1, 1, 1])
+    with pytest.raises(DataError, match="there is no labelled row"):
+        LabelledData.from_rows(Features(np.zeros((0, 1)), ("x",)), [], [])
+
+
+def test_a_table_of_labels_with_nulls() -> None:
+    """The first null of a column is told with its row."""
+    good: dict[str, list[object]] = {"query": [1, 1, 2], "doc": [1, 2, 3], "relevance": [0, 1, 2]}
+    for name in good:
+        table = pa.table(good | {name: [good[name][0], None, None]})
+        with pytest.raises(DataError, match=rf"row 2: column '{name}' is null"):
+            unskew.read_labels(table)
+
+
+def test_a_machine_that_does_not_tell_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the size of the memory is not known, no matrix is too large for it."""
+
+    def unknown(name: str) -> int:
+        raise ValueError(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.sysconf", unknown)
+        found = letor_module._memory()
+    assert found >= 2**60
+
+
+def test_the_first_feature_beyond_the_highest(tmp_path: Path) -> None:
+    """The line that is told is the first with a number above the highest, not the largest."""
+    file = letor_file(tmp_path, "1 qid:1 1000000:1\n0 qid:1 1000001:1\n0 qid:1 3000000000:1\n")
+    with pytest.raises(DataError, match="line 2: there is a feature 1,000,001, and 1,000,000 is"):
+        unskew.read_labels(file)
+
+
+def test_fewer_features_than_the_file_has(tmp_path: Path) -> None:
+    """A number of features that is too low is told with what the call gave."""
+    file = letor_file(tmp_path, "1 qid:1 1:1 3:1\n")
+    with pytest.raises(DataError, match=r"cannot be read as LETOR text \(n_features=2\): "):
+        unskew.read_labels(file, n_features=2)

@@ -47,3 +47,22 @@ def test_a_matrix_is_not_copied() -> None:
     for dtype in (np.float32, np.float64):
         X = np.asfortranarray(np.ones((3, 2), dtype=dtype))
         assert np.shares_memory(features_from(X).values, X)
+
+
+def test_a_frame_without_rows() -> None:
+    """It has its columns and no row, and a ranker has nothing to score in it."""
+    frame = pl.DataFrame({"a": [1.0], "b": [2.0]}).clear()
+    found = features_from(frame)
+    assert (found.names, len(found)) == (("a", "b"), 0)
+    with pytest.raises(DataError, match=r"X has 0 sample\(s\)"):
+        features_of(frame)
+
+
+def test_columns_that_have_names() -> None:
+    """Those of a frame, or of a matrix with names; a bare matrix has places only."""
+    assert not features_from(np.ones((1, 2))).named
+    assert features_from(np.ones((1, 2)), names=["a", "b"]).named
+    assert features_from(pl.DataFrame({"a": [1.0]})).named
+    for names in (["a"], ["a", "a"], ["a", "b", "c"]):
+        with pytest.raises(UsageError, match=f"must be 2 different names, got {len(names)}"):
+            features_from(np.ones((1, 2)), names=names)

@@ -11,7 +11,8 @@ from unskew import DataError
 from unskew.log.coding import SessionCoder
 from unskew.log.columns import FeatureColumns
 from unskew.log.inspection import inspect_log
-from unskew.log.read import LogOptions
+from unskew.log.read import LogOptions, read_with_problems
+from unskew.log.schema import Kind
 from unskew.log.sessions import add_sorted_sessions
 from unskew.log.sources.table import first_line
 
@@ -129,3 +130,75 @@ def test_rows_that_somebody_sorted():
     assert found.n_sessions == expected.n_sessions == 3
     assert found.features.values.tolist() == expected.features.values.tolist()
     assert found.patterns.count.tolist() == expected.patterns.count.tolist()
+
+
+def test_an_empty_log_is_one_problem():
+    """A log without a row is told once, and nothing else is."""
+    found = inspect_log(log().slice(0, 0), LogOptions())
+    assert [(problem.kind, problem.count) for problem in found.problems] == [("empty", 1)]
+    read = read_with_problems(log().slice(0, 0), LogOptions(over_time=True))
+    assert (read.n_rows, read.n_sessions, read.impressions, read.periods) == (0, 0, None, ())
+
+
+def test_warnings_name_the_line_that_reads():
+    """What is worth knowing of a log is told at the line that reads it."""
+    with pytest.warns(UserWarning, match="are an index or have no name") as told:
+        unskew.read_log(log(**{"Unnamed: 0": range(6)}))
+    assert told[0].filename == __file__
+
+
+def test_infinite_features_are_told_by_column():
+    """Of several features the infinite one is named, plus or minus."""
+    for wrong in (float("inf"), float("-inf")):
+        table = log(a=[1.0] * 6, b=[1.0] * 4 + [wrong, 1.0], c=[2.0] * 6)
+        with pytest.raises(DataError, match=rf"row 5 \(session 3, b {wrong}\): column 'b' is inf"):
+            unskew.read_log(table)
+
+
+def test_problems_in_the_order_of_reporting():
+    """A log with several kinds of problems lists the most basic first, whatever row it is in."""
+    found = read_with_problems(
+        log(click=[1, 99, 1, 0, 1, 0], doc=[1, 2, 1, None, 1, 2], x=[1.0] * 5 + [float("inf")]),
+        LogOptions(),
+    )
+    kinds = [problem.kind for problem in found.problems]
+    assert kinds == [Kind.NULL_DOC, Kind.CLICK_NOT_GRADE, Kind.INFINITE_FEATURE]
+    assert (found.n_rows, found.n_sessions, found.n_left_out) == (6, 3, 2)
+
+
+def test_leaving_out_what_features_lack():
+    """Sessions whose documents have no features are left out beside those that are bad themselves."""
+    table = log(click=[1, 0, 99, 0, 1, 0], doc=[1, 2, 1, 2, 1, 3])
+    features = pa.table({"query": [1, 1], "doc": [1, 2], "x": [0.5, 1.5]})
+    options = LogOptions(features=features, skip_bad_sessions=True)
+    found = read_with_problems(table, options)
+    assert (found.n_left_out, found.problems) == (2, ())
+    assert found.impressions.n_sessions == 1
+    assert "left out 2 of 3 sessions (66.67%)" in found.notes[-1]
+    # Where nothing is left, the problems stay.
+    none = read_with_problems(
+        table, LogOptions(features=features.slice(0, 1), skip_bad_sessions=True)
+    )
+    assert [problem.kind for problem in none.problems] == [
+        Kind.CLICK_NOT_GRADE, Kind.MISSING_FEATURES
+    ]  # fmt: skip
+
+
+def test_a_contradiction_is_not_left_out():
+    """Two rows of features that differ are no matter of sessions, and stay a problem."""
+    features = pa.table({"query": [1, 1, 1], "doc": [1, 2, 2], "x": [0.5, 1.5, 2.5]})
+    options = LogOptions(features=features, skip_bad_sessions=True)
+    found = read_with_problems(log(click=[1, 0, 99, 0, 1, 0]), options)
+    assert [problem.kind for problem in found.problems] == [Kind.FEATURES_CONFLICT]
+    assert found.n_left_out == 1
+
+
+def test_features_as_columns_or_as_a_table():
+    """A list of names means columns of the log, in that order; with names it cannot be given twice."""
+    table = log(a=[1.0] * 6, b=[2.0] * 6)
+    assert unskew.read_log(table, features=["b", "a"]).features.names == ("b", "a")
+    assert unskew.read_log(table, features=("b",)).features.names == ("b",)
+    assert LogOptions(features=["a"]).feature_columns == ["a"]
+    assert LogOptions(features={"a": [1]}).feature_columns is None
+    assert LogOptions(features=[1]).feature_columns is None
+    assert LogOptions().feature_columns is None

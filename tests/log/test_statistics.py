@@ -9,7 +9,7 @@ from rows import Row, as_table, logs
 
 import unskew
 from unskew import Impressions
-from unskew.log.counts import count_statistics
+from unskew.log.counts import count_statistics, n_shown
 from unskew.log.grades import discount, gain
 from unskew.log.reference import reference_counts
 from unskew.pairs.reference import reference_pairs
@@ -108,3 +108,13 @@ def test_a_context_is_selected() -> None:
     assert data.in_context("phone", "desk").n_sessions == 2
     with pytest.raises(unskew.UsageError, match=r"context must be among \['desk', 'phone'\]"):
         data.in_context("tablet")
+
+
+def test_how_many_results_were_shown() -> None:
+    """Pages of three and of one, in sessions times their weight, or in masses of the patterns."""
+    data = Impressions.from_arrays(
+        None, [1, 0, 0, 1, 1], session=[1, 1, 1, 2, 3], query=[1, 1, 1, 2, 2], doc=[1, 2, 3, 4, 4],
+        position=[1, 2, 3, 1, 1], weight=[0.5, 0.5, 0.5, 2.0, 2.0],
+    )  # fmt: skip
+    assert n_shown(data) == 3 * 0.5 + 2 * 2.0
+    assert n_shown(data, np.array([10.0, 1.0])) == 3 * 10.0 + 1.0

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unskew.errors import DataError
+from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
-from unskew.rankers.inputs import check_rankable
+from unskew.rankers.inputs import aligned, check_rankable, column_of, features_of
 from unskew.rankers.lambdamart.ranker import UnbiasedLambdaMART
 
 QUICK = {"n_estimators": 4, "verbose": 0, "n_jobs": 1, "random_state": 0, "min_data_in_leaf": 3}
@@ -82,8 +82,6 @@ def test_numbers_are_no_categories(rows, trained_on):
 
 def test_a_category_that_one_row_has_is_counted():
     """A single row of an unseen category is noted; one that no row has is not."""
-    from unskew.rankers.inputs import aligned
-
     column = np.array([[0.0], [1.0], [0.0], [np.nan]])
     given = Features(column, ("c",), {"c": ("a", "new", "never")})
     with pytest.warns(UserWarning, match=r"1 of 4 rows have a category .* never seen \('new'\)"):
@@ -93,8 +91,6 @@ def test_a_category_that_one_row_has_is_counted():
 
 def test_documents_that_nothing_tells_apart():
     """Equal rows are refused, missing values included; one other value is enough to rank by."""
-    from unskew.rankers.inputs import check_rankable
-
     same = np.array([[1.0, np.nan]] * 3)
     with pytest.raises(DataError, match="every feature has the same value in all documents"):
         check_rankable(Features(same, ("a", "b")))
@@ -124,3 +120,41 @@ def test_the_warning_of_unseen_categories_points_at_the_caller(rows):
     with pytest.warns(UserWarning, match="has never seen") as told:
         ranker.predict(other)
     assert told[0].filename == __file__
+
+
+def test_nothing_to_score():
+    """An array without rows or columns is refused; features without a row have no row."""
+    with pytest.raises(DataError, match=r"X has 0 sample\(s\) \(shape=\(0, 3\)\)"):
+        features_of(np.empty((0, 3)))
+    with pytest.raises(DataError, match=r"X has 0 feature\(s\) \(shape=\(2, 0\)\)"):
+        features_of(np.empty((2, 0)))
+    with pytest.raises(DataError, match=r"X has 0 sample\(s\) \(shape=\(0, 1\)\)"):
+        features_of(pd.DataFrame({"a": np.empty(0)}))
+    assert len(features_of(Features(np.empty((0, 1)), ("a",)))) == 0
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"), [("wxyz", r"'w', 'x', 'y' …\)"), ("wxy", r"'w', 'x', 'y'\)")]
+)
+def test_unseen_categories_are_named(texts, shown):
+    """Three are named, and that there are more is said if there are."""
+    given = Features(np.arange(len(texts), dtype=float)[:, None], ("c",), {"c": tuple(texts)})
+    with pytest.warns(UserWarning, match=rf"{len(texts)} of {len(texts)} rows .* \({shown}"):
+        aligned(given, ("c",), {"c": ("a",)})
+
+
+def test_a_column_beside_the_features():
+    """It has one value a row: neither more, nor fewer, nor several in each."""
+    assert column_of([4, 5], "click", 2).tolist() == [4, 5]
+    for wrong in ([1, 2, 3], [[1, 2], [3, 4]], 7):
+        with pytest.raises(UsageError, match="click must have one value for each of the 2 rows"):
+            column_of(wrong, "click", 2)
+    with pytest.raises(UsageError, match="click is needed"):
+        column_of(None, "click", 2)
+
+
+def test_how_many_documents_a_ranking_needs():
+    """One document is no ranking; two that differ are one."""
+    with pytest.raises(DataError, match="one sample only"):
+        check_rankable(Features(np.ones((1, 1)), ("a",)))
+    check_rankable(Features(np.array([[1.0], [2.0]]), ("a",)))

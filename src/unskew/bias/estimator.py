@@ -135,6 +135,15 @@ def check_clicks(data: Impressions) -> None:
         )
 
 
+def check_measured(measured: npt.NDArray[np.bool_]) -> None:
+    """Refuse a log in which no position was shown often enough."""
+    if not measured.any():
+        raise DataError(
+            "no position was shown often enough to measure its bias: give more sessions, or lower "
+            "min_shown"
+        )
+
+
 def relative_curve(
     value: FloatArray, measured: npt.NDArray[np.bool_], *, minimum: float
 ) -> tuple[FloatArray, list[int]]:
@@ -143,12 +152,8 @@ def relative_curve(
     A position that was not measured takes the entry of the position above; above the topmost
     measured position the entry is 1.
     """
+    check_measured(measured)
     top = int(np.argmax(measured))
-    if not measured[top]:
-        raise DataError(
-            "no position was shown often enough to measure its bias: give more sessions, or lower "
-            "min_shown"
-        )
     if not value[top] > 0:
         raise DataError(
             f"position {top + 1} was never clicked, and biases are relative to it: give more sessions"

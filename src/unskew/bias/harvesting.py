@@ -33,7 +33,7 @@ from numba import njit
 
 from unskew.array_types import FloatArray
 from unskew.bias.cells import Cells
-from unskew.bias.estimator import EstimatorSettings, check_clicks
+from unskew.bias.estimator import EstimatorSettings, check_clicks, check_measured
 from unskew.bias.identify import check_linked
 from unskew.errors import DataError, UsageError
 from unskew.log.impressions import Impressions
@@ -160,7 +160,8 @@ def _chain(pairs: HarvestedPairs) -> FloatArray:
 
 def _check_neighbours(pairs: HarvestedPairs, often: npt.NDArray[np.bool_]) -> None:
     """Refuse a chain in which two neighbours, both shown often, share no document."""
-    last = int(np.flatnonzero(often)[-1]) if often.any() else 0
+    check_measured(often)
+    last = int(np.flatnonzero(often)[-1])
     broken = [k for k in range(1, last + 1) if not pairs.documents[k - 1, k]]
     if broken:
         raise DataError(

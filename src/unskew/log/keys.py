@@ -39,11 +39,9 @@ class KeyCoder:
         """The codes of an array of integers or strings; a null gets an arbitrary code."""
         if pa.types.is_uint64(keys.type):
             self._unsigned = True
-            return np.asarray(_filled(keys, 0).to_numpy(zero_copy_only=False)).view(np.int64)
+            return np.asarray(_filled(keys, 0)).view(np.int64)
         if pa.types.is_integer(keys.type):
-            return np.asarray(_filled(keys, 0).to_numpy(zero_copy_only=False)).astype(
-                np.int64, copy=False
-            )
+            return np.asarray(_filled(keys, 0)).astype(np.int64, copy=False)
         encoded = pc.dictionary_encode(_filled(keys, ""))
         codes = self._codes
         numbers = np.fromiter(
@@ -51,7 +49,7 @@ class KeyCoder:
             dtype=np.int64,
             count=len(encoded.dictionary),
         )
-        return np.asarray(numbers[encoded.indices.to_numpy(zero_copy_only=False)])
+        return np.asarray(numbers[np.asarray(encoded.indices)])
 
     def keep_text(self) -> None:
         """Decode texts as they are, whatever they look like."""
@@ -111,7 +109,7 @@ def match_keys(keys: pa.Array, known: npt.NDArray[Any]) -> npt.NDArray[np.int64]
 
     A number and its plain decimal writing match: one side may have been read from text.
     """
-    values = pa.array(known, from_pandas=False)
+    values = pa.array(known)
     if values.type != keys.type:
         values, keys = values.cast(pa.string()), keys.cast(pa.string())
     return np.asarray(pc.index_in(keys, value_set=values).fill_null(-1)).astype(np.int64)

@@ -114,8 +114,10 @@ def _check_size(file: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> Non
     if columns <= MOST_FEATURES and needed <= _memory():
         return
     line, _ = _line_of_feature(file, columns)
+    # A number of features that no line asks for was given with the call.
+    where = f", line {line:,}" if line else f" (n_features={columns})"
     raise DataError(
-        f"{file}, line {line:,}: feature {columns:,} makes a matrix of {rows:,} by {columns:,} numbers, "
+        f"{file}{where}: feature {columns:,} makes a matrix of {rows:,} by {columns:,} numbers, "
         f"{needed / 2**30:,.1f} GiB (at most {MOST_FEATURES:,} features, and what fits into memory). "
         "Remedy: number the features from 1 without gaps."
     )

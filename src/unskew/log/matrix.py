@@ -47,8 +47,10 @@ def _from_frame(frame: Any, categorical: Sequence[str]) -> Features:
     with connect() as connection:
         table = open_table(frame, connection, what="X")
         chosen = choose_features(table, categorical=categorical)
-        rows = pa.concat_batches(list(table.scan(", ".join(chosen.sql()))))
-    return chosen.features(rows)
+        batches = list(table.scan(", ".join(chosen.sql())))
+    if not batches:
+        return Features(np.empty((0, len(chosen.names)), dtype=chosen.dtype), chosen.names)
+    return chosen.features(pa.concat_batches(batches))
 
 
 def _from_matrix(X: Any, names: Sequence[str] | None) -> Features:

@@ -217,6 +217,6 @@ class _SessionStream:
 
 
 def _differs(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
-    if pa.types.is_integer(a.type) and a.type == b.type:
+    if pa.types.is_integer(a.type):
         return np.asarray(np.asarray(a) != np.asarray(b))
     return np.asarray(pc.not_equal(a, b))

@@ -14,7 +14,6 @@ from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.log.matrix import features_from
 from unskew.log.schema import nearest_names
-from unskew.log.sources.frames import is_frame
 from unskew.pairs.statistic import Pairs, pair_statistics
 
 
@@ -23,7 +22,7 @@ def features_of(X: Any) -> Features:
     if isinstance(X, LabelledData | Impressions):
         return X.features
     features = features_from(X)
-    if not isinstance(X, Features) and not is_frame(X):
+    if not isinstance(X, Features):
         for size, what in zip(features.values.shape, ("sample", "feature"), strict=True):
             if not size:
                 raise DataError(
