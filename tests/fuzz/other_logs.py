@@ -17,9 +17,9 @@ from fuzz.oracle import Kind, main
 from fuzz.slow_reading import Row, UnreadableError, key, number, read_rows, sessions, whole
 from fuzz.tables import (
     ENDINGS,
-    ROLES,
     _column,
     _compare,
+    check_feature_names,
     damaged_rows,
     found_sessions,
     log_rows,
@@ -63,8 +63,7 @@ def _slow_join(one: Path, two: Path, data: unskew.Impressions) -> Counter[Any]:
         pair = key(row["session"]), key(row[by])
         grades[pair] = max(grades.get(pair, 0), whole(grade))
     rows = read_rows([one])
-    if rows and {n for n in rows[0] if n not in ROLES} != set(data.features.names):
-        raise UnreadableError(f"features {data.features.names}")
+    check_feature_names(rows, data)
     for row in rows:
         row["click"] = grades.get((key(row["session"]), key(row[by])), 0)
     return sessions(rows, data.features.names, frozenset(data.features.categories))
@@ -81,8 +80,7 @@ def attempt_other(sample: Path, case: int, place: Path) -> str | None:
     data = unskew.read_log(file, table=None if case % 2 else "log")
     try:
         found = _slow_rows(file)
-        if found and {n for n in found[0] if n not in ROLES} != set(data.features.names):
-            return f"features {data.features.names}"
+        check_feature_names(found, data)
         slow = sessions(found, data.features.names, frozenset(data.features.categories))
         return _compare(found_sessions(data), slow)
     except UnreadableError as error:

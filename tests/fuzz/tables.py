@@ -190,11 +190,15 @@ def _compare(found: Counter[Any], expected: Counter[Any]) -> str | None:
     return f"{found.total()} sessions, slowly {expected.total()}: {only} instead of {missing}"
 
 
-def _slow_log(files: list[Path], data: unskew.Impressions) -> Counter[Any]:
-    rows = read_rows(files)
-    # A column without a name is left out, with a note.
+def check_feature_names(rows: list[Row], data: unskew.Impressions) -> None:
+    """An `UnreadableError` unless every column with a name that is no role is a feature."""
     if rows and {n for n in rows[0] if n not in {*ROLES, ""}} != set(data.features.names):
         raise UnreadableError(f"features {data.features.names}")
+
+
+def _slow_log(files: list[Path], data: unskew.Impressions) -> Counter[Any]:
+    rows = read_rows(files)
+    check_feature_names(rows, data)
     return sessions(rows, data.features.names, frozenset(data.features.categories))
 
 
