@@ -120,7 +120,13 @@ def _slow_rows(file: Path) -> list[Row]:
     if not all(isinstance(row, dict) for row in rows):
         raise UnreadableError("a line is no object")
     names = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in names} for row in rows]
+    filled = [{name: row.get(name) for name in names} for row in rows]
+    for name in {"session", "query", "doc"} & set(names):
+        if not all(isinstance(row[name], bool | None) for row in filled):
+            # Beside other ids, true and false are the words.
+            for row in filled:
+                row[name] = json.dumps(row[name]) if isinstance(row[name], bool) else row[name]
+    return filled
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
