@@ -221,7 +221,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
                 for method, one in found.items()
                 if one.curve is not None
             }
-            print(f"run {run}: {name}: {errors}", file=sys.stderr, flush=True)
+            warned = [method for method, one in found.items() if one.warned]
+            told = f"run {run}: {name}, {arguments.sessions:,} sessions: {errors}, warned: {warned}"
+            print(told, file=sys.stderr, flush=True)
             results[name].append(
                 {"truth": truth, "found": found, "relevance": relevance_by_position(log, labels)}
             )

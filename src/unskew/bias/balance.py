@@ -71,10 +71,17 @@ class Strata:
         return found
 
 
-def dispersion_of(cells: Cells, theta: FloatArray, relevance: FloatArray) -> float:
-    """How many times more than by chance the clicks of documents vary around their expectation."""
+def dispersion_of(
+    cells: Cells, theta: FloatArray, relevance: FloatArray, unseen: IntArray | None = None
+) -> float:
+    """How many times more than by chance the clicks of documents vary around their expectation.
+
+    ``unseen`` are documents whose clicks the relevance was not learned from, if others were.
+    """
     expected = cells.per_group(cells.impressions * theta[cells.position]) * relevance
     clicks = cells.per_group(cells.clicks)
+    if unseen is not None and clicks[unseen].sum() > 0 and expected[unseen].sum() > 0:
+        expected, clicks = expected[unseen], clicks[unseen]
     expected *= clicks.sum() / max(float(expected.sum()), np.finfo(np.float64).tiny)
     return max(float(((clicks - expected) ** 2).sum() / clicks.sum()), 1.0)
 

@@ -65,6 +65,8 @@ class Competition:
         The stratum of each document.
     relevance
         The predicted relevance of each document.
+    unseen
+        The documents whose clicks it was not learned from; None if it was learned from none's own.
 
     """
 
@@ -72,6 +74,7 @@ class Competition:
     rank: IntArray
     stratum: IntArray
     relevance: FloatArray
+    unseen: IntArray | None = None
 
 
 @dataclass(frozen=True)

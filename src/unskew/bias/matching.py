@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.stats import norm
 
 from unskew.array_types import FloatArray
 from unskew.bias.balance import Strata, balanced_examination, dispersion_of
@@ -18,6 +19,9 @@ from unskew.bias.cells import Cells
 from unskew.bias.competition import Bend, Competition, bend_of, straightened
 from unskew.bias.conditional import moved_information, pooled_examination
 from unskew.log.impressions import Impressions
+
+# The level of intervals, and how wide to either side they may be before the user is told.
+LEVEL, PROMISED = 0.95, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +57,8 @@ class Matching:
     @cached_property
     def _straight(self) -> tuple[FloatArray, FloatArray]:
         """The curve of the strata without its bend, and its information about log(theta)."""
-        dispersion = dispersion_of(self.cells, self.steep, self.grown.relevance)
+        grown = self.grown
+        dispersion = dispersion_of(self.cells, self.steep, grown.relevance, grown.unseen)
         told = self.strata.information(self.steep, dispersion)
         return straightened(self.steep, told, self.bend)
 
@@ -77,3 +82,21 @@ class Matching:
         logs = np.sqrt(np.maximum(np.diag(apart @ known @ apart.T), 0.0))
         error[clicked] = logs * curve[clicked] / curve[clicked[0]]
         return error
+
+    @property
+    def remarks(self) -> list[str]:
+        """That the clicks do not tell the curve to within `PROMISED` at every position, if so."""
+        measured = np.count_nonzero(self.error > 0)
+        # The promise is for all positions at once (Bonferroni).
+        beyond = (1.0 - LEVEL) / (2.0 * max(int(measured), 1))
+        width = float(norm.ppf(1.0 - beyond)) * self.error
+        wide = np.count_nonzero(width > PROMISED)
+        if not wide:
+            return []
+        k = int(np.argmax(width))
+        return [
+            f"the examination is known to within {width[k]:.2f} at position {k + 1}, and not to within "
+            f"{PROMISED:g} at {wide} of {len(width)} positions ({LEVEL:.0%} sure of all at once): a "
+            "ranking needs no more, but do not read single positions as facts. Give more sessions and "
+            "queries, or shuffle a share of the lists"
+        ]

@@ -27,7 +27,7 @@ from unskew.bias.identify import (
 )  # fmt: skip
 from unskew.bias.logged_order import OrderTask
 from unskew.bias.matching import Matching
-from unskew.errors import UsageError
+from unskew.errors import UsageError, warn
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.trees.boosters import TreeSettings
@@ -120,7 +120,10 @@ class RegressionEM(EstimatorSettings):
         check_features(data)
         warn_of_leaks(data)
         grown = self._grow(data)
-        warn_of_bend(Matching.of(data, grown, self.n_positions).bend)
+        found = Matching.of(data, grown, self.n_positions)
+        warn_of_bend(found.bend)
+        for remark in found.remarks:
+            warn(remark)
         return partial(self._from_trees, grown=grown)
 
     def _from_trees(self, data: Impressions, *, grown: Competition) -> PositionBias:

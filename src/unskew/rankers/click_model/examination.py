@@ -24,7 +24,7 @@ from unskew.bias.balance import n_strata_for, strata_of
 from unskew.bias.cells import Cells
 from unskew.bias.competition import Competition, ranks_of
 from unskew.bias.estimator import MAXIMUM, MINIMUM
-from unskew.bias.matching import Matching
+from unskew.bias.matching import LEVEL, Matching
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
@@ -34,9 +34,8 @@ MOST_DOCUMENTS = 50_000
 FARTHEST = 10.0
 # What is added to the variance of every standardised feature: several may say the same.
 RIDGE = 1e-5
-# The level of the intervals and how many standard errors it takes; how wide to either side they may be
-# before the user is told.
-LEVEL, Z_VALUE, PROMISED = 0.95, 1.96, 0.05
+# How many standard errors an interval of `LEVEL` has to either side.
+Z_VALUE = 1.96
 _BLOCK = 1 << 16
 # Scores that differ by rounding alone must share a stratum.
 _DIGITS = 9
@@ -110,28 +109,35 @@ class Examination(NamedTuple):
     remarks: list[str]
 
 
-def matched(data: Impressions, score: FloatArray, relevance: FloatArray, n: int) -> Matching:
+class Trained(NamedTuple):
+    """Score and relevance of each document by a ranker, and those whose clicks it did not see."""
+
+    score: FloatArray
+    relevance: FloatArray
+    unseen: IntArray | None
+
+
+def matched(data: Impressions, trained: Trained, n: int) -> Matching:
     """Documents alike by the scores and relevances of a ranker, compared at ``n`` positions."""
     cells = Cells.of(data, n_positions=n)
     shown = cells.per_group(cells.impressions)
-    order = OrderRegression(data, cells, score).predict()
+    order = OrderRegression(data, cells, trained.score).predict()
     competition = Competition(
         query=data.documents.query,
         rank=ranks_of(order, data.documents.query, shown > 0),
         stratum=strata_of(-order, shown, n_strata_for(float(cells.clicks.sum()))),
-        relevance=relevance,
+        relevance=trained.relevance,
+        unseen=trained.unseen,
     )
     return Matching.of(data, competition, n)
 
 
-def measured_examination(
-    data: Impressions, learned: PositionBias, score: FloatArray, relevance: FloatArray
-) -> Examination:
+def measured_examination(data: Impressions, learned: PositionBias, trained: Trained) -> Examination:
     """The examination of a position-based model with its intervals, in place of the learned one.
 
     Positions that were hardly shown or never clicked keep their learned entry.
     """
-    found = matched(data, score, relevance, len(learned))
+    found = matched(data, trained, len(learned))
     apart = {*learned.borrowed_positions, *learned.never_clicked_positions}
     told = np.array([k + 1 not in apart for k in range(len(learned))]) & (found.curve > 0)
     if not told.any():
@@ -147,7 +153,7 @@ def measured_examination(
         interval_plus=np.clip([curve / away, curve * away], 0.0, MAXIMUM),
         level=LEVEL,
     )
-    return Examination(bias, [*bend_remark(found, measured=True), *noise_remark(Z_VALUE * error)])
+    return Examination(bias, [*bend_remark(found, measured=True), *found.remarks])
 
 
 def _beyond(curve: FloatArray, told: npt.NDArray[np.bool_]) -> tuple[int, ...]:
@@ -155,11 +161,9 @@ def _beyond(curve: FloatArray, told: npt.NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple((np.flatnonzero(told & ((curve < MINIMUM) | (curve > MAXIMUM))) + 1).tolist())
 
 
-def checked_examination(
-    data: Impressions, learned: PositionBias, score: FloatArray, relevance: FloatArray
-) -> Examination:
+def checked_examination(data: Impressions, learned: PositionBias, trained: Trained) -> Examination:
     """The learned examination of another click model; a remark if the logged ranker knew more."""
-    found = matched(data, score, relevance, len(learned))
+    found = matched(data, trained, len(learned))
     return Examination(learned, bend_remark(found, measured=False))
 
 
@@ -173,18 +177,4 @@ def bend_remark(found: Matching, *, measured: bool) -> list[str]:
         "documents alike were clicked more where better ones stood beside them, as if examination "
         f"were off by the position to the power of {found.bend.eta:.2f}. {made_good} may be too steep. "
         "Give the features that the ranker used, or shuffle a share of the lists"
-    ]
-
-
-def noise_remark(width: FloatArray) -> list[str]:
-    """That the clicks tell the examination less exactly than promised, if they do."""
-    wide = np.count_nonzero(width > PROMISED)
-    if not wide:
-        return []
-    k = int(np.argmax(width))
-    return [
-        f"the examination is known to within {width[k]:.2f} at position {k + 1}, and not to within "
-        f"{PROMISED:g} at {wide} of {len(width)} positions (intervals of {LEVEL:.0%}): a ranking needs "
-        "no more, but do not read single positions as facts. Give more sessions and queries, or shuffle "
-        "a share of the lists"
     ]

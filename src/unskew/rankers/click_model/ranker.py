@@ -23,7 +23,11 @@ from unskew.log.labelled import LabelledData
 from unskew.pairs.statistic import Pairs
 from unskew.position_bias import PositionBias
 from unskew.rankers.base import Ranker
-from unskew.rankers.click_model.examination import checked_examination, measured_examination
+from unskew.rankers.click_model.examination import (
+    Trained,
+    checked_examination,
+    measured_examination,
+)
 from unskew.rankers.click_model.judgements import Judgements, judged
 from unskew.rankers.click_model.learned import LearnedClickModel, tempered
 from unskew.rankers.click_model.objective import relevance_of
@@ -42,7 +46,7 @@ from unskew.rankers.inputs import check_rankable
 from unskew.rankers.saving import finite, read_json, write_json
 from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, one_of, seed_of
 from unskew.rankers.sizes import TreeSizes, default_leaves
-from unskew.rankers.split import held_out_queries, split_by_query
+from unskew.rankers.split import held_out_queries, shown_documents, split_by_query
 from unskew.rankers.training import Callback
 from unskew.rankers.tree_ranker import TREES, TreeRanker
 from unskew.rankers.validation import Validation, validation_of
@@ -154,6 +158,8 @@ class ClickModelRanker(TreeRanker):
     click_model_: LearnedClickModel | None
     offset_: float
     prior_strength_: float | None
+    # How much each pattern counts among the held-out ones, while `fit` runs.
+    _held_out: FloatArray | None = None
 
     def __init__(
         self,
@@ -209,13 +215,18 @@ class ClickModelRanker(TreeRanker):
         init_model: Ranker | str | os.PathLike[str] | None,
     ) -> None:
         super()._learn_clicks(data, validation, callbacks, init_model)
+        held_out, self._held_out = self._held_out, None
         if self._measures_examination and self._learns:
-            for remark in self._measure_examination(data):
+            unseen = None if held_out is None else shown_documents(data, held_out)
+            for remark in self._measure_examination(data, unseen):
                 warn(remark)
 
-    def _measure_examination(self, data: Impressions) -> list[str]:
+    def _measure_examination(
+        self, data: Impressions, unseen: npt.NDArray[np.intp] | None = None
+    ) -> list[str]:
         """Set the position bias by documents alike; returns what to warn of.
 
+        ``unseen`` are the documents of the log whose clicks the trees did not see.
         Users who walk down the page see less beside better documents: a walk is not looked at.
         """
         if self.click_model_ is None or "examination" not in self.click_model_.parameters:
@@ -223,7 +234,7 @@ class ClickModelRanker(TreeRanker):
         measure = measured_examination if self.click_model == "pbm" else checked_examination
         score = self._predict(self._values(data))
         self.position_bias_, remarks = measure(
-            data, self.position_bias_, score, expit(self.offset_ + score)
+            data, self.position_bias_, Trained(score, expit(self.offset_ + score), unseen)
         )
         return remarks
 
@@ -263,6 +274,7 @@ class ClickModelRanker(TreeRanker):
             return data.patterns.mass, None
         rng = np.random.default_rng(seed or 0)
         training, held_out = split_by_query(data, self.validation_fraction, rng)
+        self._held_out = held_out
         return training, (data, held_out)
 
     def _click_settings(
