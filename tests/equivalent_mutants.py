@@ -79,6 +79,11 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("log/sources/csv_text.py",
      "return 0 if line.count('\"') % 2 else len(next(csv.reader([line], delimiter=delimiter)))",
      "0", "1"): "neither is more fields than a header has",
+    ("log/sources/files.py", "if len(paths) > 1:", "len(paths) > 1", "len(paths) >= 1"):
+        "the files of one path are different ones anyway",
+    ("log/sessions.py",
+     "if self.seen.n < 0 or (self.spill and self.seen.entries.nbytes > self.spill.limit):", "0", "1"):
+        "a batch has a session, so that the number is never 0",
     ("rankers/inputs.py",
      "blocks = (values[start : start + 1024] for start in range(0, len(values), 1024))",
      "1024", "1025"): "blocks that overlap by a row; the other 1024, the step, is noticed",
