@@ -84,6 +84,13 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("log/sessions.py",
      "if self.seen.n < 0 or (self.spill and self.seen.entries.nbytes > self.spill.limit):", "0", "1"):
         "a batch has a session, so that the number is never 0",
+    ("log/sessions.py",
+     "if self.seen.n < 0 or (self.spill and self.seen.entries.nbytes > self.spill.limit):",
+     "self.seen.entries.nbytes > self.spill.limit", "self.seen.entries.nbytes >= self.spill.limit"):
+        "when the log is sorted instead; what is read is the same",
+    ("log/sessions.py", "if self.spill is not None and self.coder.n_bytes > self.spill.limit:",
+     "self.coder.n_bytes > self.spill.limit", "self.coder.n_bytes >= self.spill.limit"):
+        "when a piece is written; what is read is the same",
     ("rankers/inputs.py",
      "blocks = (values[start : start + 1024] for start in range(0, len(values), 1024))",
      "1024", "1025"): "blocks that overlap by a row; the other 1024, the step, is noticed",
