@@ -64,6 +64,10 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "rows that tie in value are alike, in whatever order",
     ("log/arrays.py", "in_order = bool((order[1:] > order[:-1]).all())", "order[1:] > order[:-1]",
      "order[1:] >= order[:-1]"): "no two rows have one number",
+    ("log/letor.py",
+     '_DOCID.search(line, line.find(b"#")) if docs is not None and b"#" in line else None',
+     "docs is not None and b'#' in line", "docs is not None or b'#' in line"):
+        "a line without a comment has no docid, and after one without a docid none is kept",
     ("log/letor.py", "words = line.split(None, 2)", "2", "3"):
         "only the first two words are looked at",
     ("log/letor.py", "return 0, 0", "0", "1"):
