@@ -68,6 +68,9 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
      '_DOCID.search(line, line.find(b"#")) if docs is not None and b"#" in line else None',
      "docs is not None and b'#' in line", "docs is not None or b'#' in line"):
         "a line without a comment has no docid, and after one without a docid none is kept",
+    ("log/columns.py", "if coder is not None and column.null_count:",
+     "coder is not None and column.null_count", "coder is not None or column.null_count"):
+        "without a null no row is set, and the null of a number is NaN already",
     ("log/letor.py", "words = line.split(None, 2)", "2", "3"):
         "only the first two words are looked at",
     ("log/letor.py", "return 0, 0", "0", "1"):
