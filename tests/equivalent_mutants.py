@@ -64,6 +64,13 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "rows that tie in value are alike, in whatever order",
     ("log/arrays.py", "in_order = bool((order[1:] > order[:-1]).all())", "order[1:] > order[:-1]",
      "order[1:] >= order[:-1]"): "no two rows have one number",
+    ("log/letor.py",
+     '_DOCID.search(line, line.find(b"#")) if docs is not None and b"#" in line else None',
+     "docs is not None and b'#' in line", "docs is not None or b'#' in line"):
+        "a line without a comment has no docid, and after one without a docid none is kept",
+    ("log/columns.py", "if coder is not None and column.null_count:",
+     "coder is not None and column.null_count", "coder is not None or column.null_count"):
+        "without a null no row is set, and the null of a number is NaN already",
     ("log/letor.py", "words = line.split(None, 2)", "2", "3"):
         "only the first two words are looked at",
     ("log/letor.py", "return 0, 0", "0", "1"):
@@ -76,6 +83,21 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("log/sources/parquet.py",
      "if max(abs(least or 0), abs(most or 0)) > EXACT_IN_DOUBLE:", "0", "1"):
         "of a column without a value; neither number is beyond 2^53",
+    ("log/sources/csv_text.py",
+     "return 0 if line.count('\"') % 2 else len(next(csv.reader([line], delimiter=delimiter)))",
+     "0", "1"): "neither is more fields than a header has",
+    ("log/sources/files.py", "if len(paths) > 1:", "len(paths) > 1", "len(paths) >= 1"):
+        "the files of one path are different ones anyway",
+    ("log/sessions.py",
+     "if self.seen.n < 0 or (self.spill and self.seen.entries.nbytes > self.spill.limit):", "0", "1"):
+        "a batch has a session, so that the number is never 0",
+    ("log/sessions.py",
+     "if self.seen.n < 0 or (self.spill and self.seen.entries.nbytes > self.spill.limit):",
+     "self.seen.entries.nbytes > self.spill.limit", "self.seen.entries.nbytes >= self.spill.limit"):
+        "when the log is sorted instead; what is read is the same",
+    ("log/sessions.py", "if self.spill is not None and self.coder.n_bytes > self.spill.limit:",
+     "self.coder.n_bytes > self.spill.limit", "self.coder.n_bytes >= self.spill.limit"):
+        "when a piece is written; what is read is the same",
     ("rankers/inputs.py",
      "blocks = (values[start : start + 1024] for start in range(0, len(values), 1024))",
      "1024", "1025"): "blocks that overlap by a row; the other 1024, the step, is noticed",

@@ -111,12 +111,15 @@ def test_which_features_are_categories():
         chosen(table)
 
 
+USUAL = {
+    "session": [1] * 4, "query": [1] * 4, "doc": [1, 2, 3, 4], "click": [1, 0, 0, 0],
+    "position": [1, 2, 3, 4],
+}  # fmt: skip
+
+
 def read(**columns):
     """A log of one session, with more columns."""
-    usual = {"session": [1] * 4, "query": [1] * 4, "doc": [1, 2, 3, 4], "click": [1, 0, 0, 0]}
-    return unskew.read_log(
-        pa.table(usual | {"position": [1, 2, 3, 4]} | columns), categorical=["c"]
-    )
+    return unskew.read_log(pa.table(USUAL | columns), categorical=["c"])
 
 
 def test_categories_of_floats():
@@ -144,3 +147,13 @@ def test_a_value_that_is_shown_is_shortened():
     """Of a long text 80 characters are shown."""
     with pytest.raises(DataError, match=rf"holds text \('{'x' * 80}'\)"):
         chosen(pa.table({"t": ["x" * 200]}))
+
+
+def test_features_keep_every_digit():
+    """Doubles are read as doubles, and singles as singles, to the last bit."""
+    double = read(c=["x"] * 4, x=[0.1, 1 / 3, 1e300, 2.0**53 + 1])
+    assert double.features.values[:, 1].tolist() == [0.1, 1 / 3, 1e300, 2.0**53 + 1]
+    single = pa.array([0.1, 1 / 3, 1e30, 2.0], pa.float32())
+    found = unskew.read_log(pa.table(USUAL | {"x": single})).features.values
+    assert found.dtype == np.float32
+    assert found[:, 0].tolist() == single.to_pylist()

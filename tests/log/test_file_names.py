@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import unskew
-from unskew import DataError
+from unskew import DataError, UsageError
 from unskew.log.sources import KINDS
 from unskew.log.sources.files import files_of_one_kind
 
@@ -194,3 +194,14 @@ def test_paths_to_nothing(tmp_path: Path) -> None:
         files_of_one_kind([str(tmp_path / "nowhere" / "x.csv")], KINDS)
     with pytest.raises(DataError, match=r"\*\.csv: no file matches"):
         files_of_one_kind([str(tmp_path / "*.csv")], KINDS)
+
+
+def test_one_file_by_two_paths(tmp_path: Path) -> None:
+    """A file that two paths lead to is refused, and both names of it are told."""
+    file = write(log(1), tmp_path / "a.csv")
+    with pytest.raises(
+        UsageError, match=r"a\.csv is the same file as .*a\.csv: name each file once"
+    ):
+        files_of_one_kind([str(file), str(tmp_path)], KINDS)
+    write(log(1), tmp_path / "b.csv")
+    assert len(files_of_one_kind([str(file), str(tmp_path / "b.csv")], KINDS)[1]) == 2

@@ -310,3 +310,10 @@ def test_fewer_features_than_the_file_has(tmp_path: Path) -> None:
     file = letor_file(tmp_path, "1 qid:1 1:1 3:1\n")
     with pytest.raises(DataError, match=r"cannot be read as LETOR text \(n_features=2\): "):
         unskew.read_labels(file, n_features=2)
+
+
+def test_a_line_without_features(tmp_path: Path) -> None:
+    """A document may have no feature but 0, and still has its query."""
+    data = unskew.read_labels(letor_file(tmp_path, "1 qid:1 1:2\n0 qid:2\n2 qid:2 # nothing\n"))
+    assert data.query.tolist() == [1, 2, 2]
+    assert data.features.values.tolist() == [[2.0], [0.0], [0.0]]

@@ -202,3 +202,10 @@ def test_features_as_columns_or_as_a_table():
     assert LogOptions(features={"a": [1]}).feature_columns is None
     assert LogOptions(features=[1]).feature_columns is None
     assert LogOptions().feature_columns is None
+
+
+def test_periods_if_they_are_asked_for():
+    """How a log changed over time is counted only if somebody wants to know."""
+    table = log(time=[f"2024-03-0{day}" for day in (1, 1, 2, 2, 3, 3)])
+    assert len(read_with_problems(table, LogOptions(over_time=True)).periods) == 3
+    assert read_with_problems(table, LogOptions()).periods == ()
