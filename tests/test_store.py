@@ -380,7 +380,7 @@ def test_several_files_or_none(tmp_path: Path) -> None:
     def fail(file: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(StoreError, match=r"cannot be written: No space left.*Remedy: make room"):
         replace_files({tmp_path / "a": lambda file: file.write_text("new"), tmp_path / "b": fail})
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a": "old"}
 

@@ -14,6 +14,7 @@ Loading reads data: it never runs code and never hands unchecked data to native 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -36,6 +37,8 @@ from unskew.claims import (
 )
 from unskew.errors import StoreError
 
+# What a system says when a file has no room.
+_FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 MANIFEST = "unskew.json"
 _NEXT = f"{PREFIX}next"
 
@@ -111,7 +114,17 @@ def _write_file(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file through to the disk; whoever writes it, others may read it as they may others."""
     path.touch()
     mode = path.stat().st_mode
-    write(path)
+    try:
+        write(path)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        # Temporary folders and files are hidden; whoever asked knows the one around them.
+        place = next(p for p in path.parents if not p.name.startswith("."))
+        raise StoreError(
+            f"a file in {place} cannot be written: {os.strerror(error.errno)}. What was there before is "
+            "still there. Remedy: make room, or write to another place."
+        ) from error
     if path.stat().st_mode != mode:
         path.chmod(mode & 0o777)
     _sync(path)

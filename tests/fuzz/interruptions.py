@@ -6,6 +6,7 @@ and nothing of the killed one is left.
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shutil
@@ -25,11 +26,12 @@ from unskew.errors import UnskewError
 from unskew.export.exporting import check_export
 
 # Every command that writes, and what it writes; all files of one command belong together.
+RECORD = "outrecord.json"
 WRITERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "compact": (("compact", "log.csv", "-o", "out", "-q"), ("out",)),
     "compact --parts": (("compact", "log.csv", "-o", "out", "--parts", "2", "-q"), ("out",)),
     "tune": (
-        ("tune", "log.parquet", "-o", "out", "--resume", "outrecord.json", "--trials", "2", "--folds",
+        ("tune", "log.parquet", "-o", "out", "--resume", RECORD, "--trials", "2", "--folds",
          "1", "--bias", "none", "--space", "p=0.0..1.0", "--set", "n_estimators=2", "--set",
          "min_data_in_leaf=2", "--threads", "1", "-q"),
         ("out",),
@@ -152,11 +154,16 @@ def attempt_full_disk(sample: Path, case: int, place: Path) -> str | None:
 
 
 def _content(place: Path) -> dict[str, bytes]:
-    """Every file, without those that SQLite keeps beside a database that is read."""
+    """Every file, without those that SQLite keeps beside a database that is read.
+
+    The record of a search is kept after every trial, so that a search can go on: it must be whole.
+    """
+    if (place / RECORD).exists():
+        json.loads((place / RECORD).read_text())
     return {
         str(p.relative_to(place)): p.read_bytes()
         for p in place.rglob("*")
-        if p.is_file() and not p.name.endswith(("-wal", "-shm"))
+        if p.is_file() and p.name != RECORD and not p.name.endswith(("-wal", "-shm"))
     }
 
 

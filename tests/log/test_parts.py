@@ -264,7 +264,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(pq, "write_table", full)
     with (
-        pytest.raises(StoreError, match=r"could not be written .*No space left on device"),
+        pytest.raises(StoreError, match=r"cannot be written: No space left on device"),
         parts_writer(tmp_path / "parts") as writer,
     ):
         writer.add(_log())

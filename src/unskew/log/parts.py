@@ -348,14 +348,7 @@ def describe(data: Impressions, folder: Path) -> WrittenPart:
 
 def write_part(data: Impressions, folder: Path) -> WrittenPart:
     """Save one part into a folder; a disk that is full leaves nothing of it behind."""
-    try:
-        data.save(folder)
-    except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise StoreError(
-            f"{folder.name} could not be written ({error}): nothing of it was kept; give another "
-            "place or make room"
-        ) from error
+    data.save(folder)
     return describe(data, folder)
 
 
