@@ -118,8 +118,8 @@ class RegressionEM(EstimatorSettings):
             warn_few_moved(cells, strength)
             return partial(self._from_table, strength=strength)
         check_features(data)
-        warn_of_leaks(data)
         grown = self._grow(data)
+        warn_of_leaks(data)
         found = Matching.of(data, grown, self.n_positions)
         warn_of_bend(found.bend)
         for remark in found.remarks:
