@@ -110,6 +110,8 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
      "shift, drawn = self.shift - self.shift.mean(), self.drawn - self.drawn.mean()",
      "self.shift - self.shift.mean()", "self.shift + self.shift.mean()"):
         "a constant drops out of the product with what has the mean 0, and of a standard deviation",
+    ("evaluation/counterfactual.py", "used = (best > 0) & (view.sessions > 0)", "view.sessions > 0",
+     "view.sessions >= 0"): "documents that were not shown count 0, and the best order of them too",
     ("bias/shuffling.py", "uniform = (size**2 - 1) / 12", "12", "13"):
         "it scales both sides of a ratio",
     ("bias/shuffling.py", "uniform = (size**2 - 1) / 12", "(size ** 2 - 1) / 12",
