@@ -104,6 +104,14 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("rankers/inputs.py",
      "blocks = (values[start : start + 1024] for start in range(0, len(values), 1024))", "0", "1"):
         "the first row is what the others are compared with",
+    ("rankers/inputs.py", "if not any(_differs(block, values[0]) for block in blocks):", "0", "1"):
+        "any row will do to compare the others with, and there are two",
+    ("evaluation/counterfactual.py",
+     "shift, drawn = self.shift - self.shift.mean(), self.drawn - self.drawn.mean()",
+     "self.shift - self.shift.mean()", "self.shift + self.shift.mean()"):
+        "a constant drops out of the product with what has the mean 0, and of a standard deviation",
+    ("evaluation/counterfactual.py", "used = (best > 0) & (view.sessions > 0)", "view.sessions > 0",
+     "view.sessions >= 0"): "documents that were not shown count 0, and the best order of them too",
     ("bias/shuffling.py", "uniform = (size**2 - 1) / 12", "12", "13"):
         "it scales both sides of a ratio",
     ("bias/shuffling.py", "uniform = (size**2 - 1) / 12", "(size ** 2 - 1) / 12",

@@ -158,3 +158,10 @@ def test_how_many_documents_a_ranking_needs():
     with pytest.raises(DataError, match="one sample only"):
         check_rankable(Features(np.ones((1, 1)), ("a",)))
     check_rankable(Features(np.array([[1.0], [2.0]]), ("a",)))
+
+
+def test_columns_are_found_by_their_names():
+    """The columns of a model in its order, whatever order they are given in and whatever is beside."""
+    given = Features(np.array([[1.0, 2.0, 3.0]]), ("b", "x", "a"))
+    assert aligned(given, ("a", "b"), {}).tolist() == [[3.0, 1.0]]
+    assert aligned(given, ("b", "x", "a"), {}).tolist() == [[1.0, 2.0, 3.0]]
