@@ -338,3 +338,11 @@ def test_labels_bring_their_queries():
     assert dict(zip(found.queries.tolist(), found.per_query["mrr"].tolist(), strict=True)) == {
         7: 0.5, 5: 1.0
     }  # fmt: skip
+
+
+def test_average_precision_of_ties_by_hand():
+    """Two relevant rows that tie have precision 1; with a third row it is the mean of three orders."""
+    assert one("map", [1.0, 1.0], [1, 1]) == pytest.approx(1.0)
+    orders = [(1 + 1) / 2, (1 + 2 / 3) / 2, (1 / 2 + 2 / 3) / 2]
+    assert one("map", [1.0, 1.0, 1.0], [1, 0, 1]) == pytest.approx(sum(orders) / 3)
+    assert one("map", [2.0, 1.0, 1.0], [0, 1, 1]) == pytest.approx((1 / 2 + 2 / 3) / 2)
