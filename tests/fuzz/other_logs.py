@@ -114,7 +114,9 @@ def _slow_rows(file: Path) -> list[Row]:
     for line in file.read_bytes().split(b"\n"):
         if line.strip():
             try:
-                rows.append(json.loads(line.decode("utf-8"), object_pairs_hook=_once))
+                text = line.decode("utf-8")
+                # Infinity is an id as it is written.
+                rows.append(json.loads(text, object_pairs_hook=_once, parse_constant=str))
             except (ValueError, RecursionError) as error:
                 raise UnreadableError(str(error)) from error
     if not all(isinstance(row, dict) for row in rows):
