@@ -116,7 +116,10 @@ def _slow_rows(file: Path) -> list[Row]:
             try:
                 text = line.decode("utf-8")
                 # Infinity is an id as it is written.
-                rows.append(json.loads(text, object_pairs_hook=_once, parse_constant=str))
+                found = json.loads(
+                    text, object_pairs_hook=_once, parse_constant=str, parse_float=_Written
+                )
+                rows.append(found)
             except (ValueError, RecursionError) as error:
                 raise UnreadableError(str(error)) from error
     if not all(isinstance(row, dict) for row in rows):
@@ -124,11 +127,37 @@ def _slow_rows(file: Path) -> list[Row]:
     names = dict.fromkeys(name for row in rows for name in row)
     filled = [{name: row.get(name) for name in names} for row in rows]
     for name in {"session", "query", "doc"} & set(names):
-        if not all(isinstance(row[name], bool | None) for row in filled):
-            # Beside other ids, true and false are the words.
+        if len({_kind(row[name]) for row in filled} - {"null"}) > 1:
+            # Ids of several kinds are texts, as they are written.
             for row in filled:
-                row[name] = json.dumps(row[name]) if isinstance(row[name], bool) else row[name]
+                row[name] = _as_written(row[name])
     return filled
+
+
+class _Written(float):
+    """A number with its text."""
+
+    text: str
+
+    def __new__(cls, text: str) -> _Written:
+        """The number that the text means."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+def _kind(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "bool"
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return "large"
+    return "number" if isinstance(value, int | float) else "text"
+
+
+def _as_written(value: Any) -> Any:
+    if isinstance(value, _Written):
+        return value.text
+    return json.dumps(value) if isinstance(value, bool | int) else value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
