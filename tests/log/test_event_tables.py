@@ -147,6 +147,17 @@ def test_grades_that_make_no_sense(grades):
         unskew.read_log(pa.table(SHOWN), events=pa.table(CLICKED), grades=grades)
 
 
+@pytest.mark.parametrize("wrong", [0.6, 1e-45, -1.0, 32.0, float("nan")])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_grades_of_events_are_whole(tmp_path, ending, wrong):
+    """A grade that is no whole number in its range is an error with its row, and is not rounded."""
+    file = tmp_path / f"clicked.{ending}"
+    clicked = pa.table({"session": [3, 1], "doc": [8, 2], "click": [1.0, wrong]})
+    {"parquet": pq.write_table, "csv": csv.write_csv}[ending](clicked, file)
+    with pytest.raises(DataError, match=rf"clicked\.{ending}, row 2: column 'click' holds .*whole"):
+        unskew.read_log(pa.table(SHOWN), events=file)
+
+
 def test_grades_of_nothing():
     """Grades that name neither columns nor types of a click column are refused."""
     with pytest.raises(DataError, match=r"names 'cart', which is no column.*no column 'click'"):

@@ -10,7 +10,7 @@ import duckdb
 
 from unskew.errors import DataError
 from unskew.log.columns import is_number_type, key_sql, require_columns
-from unskew.log.schema import Columns, missing_column
+from unskew.log.schema import MAX_GRADE, Columns, missing_column
 from unskew.log.sources import TableLike, open_table
 from unskew.log.sources.events import EventGrades
 from unskew.log.sources.spool import ROW, rows_of, spool
@@ -112,6 +112,8 @@ def _copy_events(
             events.name,
         )
         grades.check([(str(name), int(str(n))) for name, n in found], events.name)
+    else:
+        _check_whole_grades(str(kind), connection, events.name)
     grade = "CAST(TRY_CAST(type AS DOUBLE) AS INTEGER)" if numbers else grades.sql("type")
     with engine_errors(events.name):
         connection.execute(
@@ -120,6 +122,24 @@ def _copy_events(
             "HAVING grade IS NOT NULL"
         )
     return by
+
+
+def _check_whole_grades(column: str, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Refuse a grade that is no whole number in its range: a cast would round it."""
+    bad = rows_of(
+        connection,
+        "SELECT rowid + 1, type FROM (SELECT rowid, type, TRY_CAST(type AS DOUBLE) AS grade "
+        f"FROM unskew_events) WHERE isnan(grade) OR grade <> trunc(grade) OR grade < 0 OR "
+        f"grade > {MAX_GRADE} ORDER BY 1 LIMIT 1",
+        name,
+    )
+    if bad:
+        row, value = bad[0]
+        raise DataError(
+            f"{name}, row {row:,}: column {column!r} holds {value}, but the grade of an event is a "
+            f"whole number from 0 to {MAX_GRADE}. Remedy: correct the row, or give grades= (--grade) "
+            "for the types of events."
+        )
 
 
 def _type_column(events: SourceTable, columns: Columns) -> str | None:
