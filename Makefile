@@ -33,7 +33,7 @@ demo: $(READY) ## Learn from simulated clicks and show what debiasing gains
 	$(BIN)/unskew demo $(ARGS)
 
 test: lint types ## Check style and types, then run every test and every code block of the docs
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 CASES ?= 51000
 
