@@ -84,7 +84,11 @@ class Server:
     """The command ``unskew judge serve`` as a process."""
 
     def __init__(self, files, port=0):
-        program = "import sys; from unskew.cli import main; main(sys.argv[1:])"
+        # A command that was started in the background may have been told to ignore Ctrl-C.
+        program = (
+            "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+            "from unskew.cli import main; main(sys.argv[1:])"
+        )
         # File descriptors are handed over by number, so nothing but this process holds them.
         self.process = subprocess.Popen(
             [sys.executable, "-c", program, *files.arguments(port)],
