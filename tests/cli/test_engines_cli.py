@@ -111,7 +111,11 @@ def test_training_on_dask_and_two_processes(
     train = ("train", tmp_path / "parts", "-o")
     assert run(*train, tmp_path / "processes", "--workers", 2, *TRAIN) == 0
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,
+        silence_logs=50,
+        scheduler_kwargs={"dashboard_address": ":0"},
     ) as cluster:
         where = ("--engine", "dask", "--address", cluster.scheduler_address)
         assert run(*train, tmp_path / "dask", *where, *TRAIN) == 0

@@ -27,7 +27,11 @@ def test_a_cluster_gives_the_model_of_one_worker(parts: Path) -> None:
 
     with (
         LocalCluster(
-            n_workers=4, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=4,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=50,
+            scheduler_kwargs={"dashboard_address": ":0"},
         ) as cluster,
         Client(cluster) as client,
     ):

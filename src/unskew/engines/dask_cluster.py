@@ -137,9 +137,11 @@ class Dask(Engine):
 def _own_cluster(kind: Any, n_workers: int) -> Any:
     """A cluster of processes on this machine."""
     try:
+        # Without a dashboard its port is taken all the same: any that is free.
         return kind(
-            n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
-        )
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs=50,
+            scheduler_kwargs={"dashboard_address": ":0"},
+        )  # fmt: skip
     except RuntimeError as error:
         raise EngineError(
             f"Dask could not start {n_workers} workers on this machine ({error}). Each of them "

@@ -35,6 +35,7 @@ class Assessor:
     def sign_in(self, name):
         """Type a name and press Enter."""
         self.page.goto(self.url)
+        self.page.wait_for_function("document.activeElement.tagName === 'INPUT'")
         self.page.keyboard.type(name)
         self.page.keyboard.press("Enter")
         self.page.wait_for_url("**/judge")
