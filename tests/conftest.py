@@ -29,6 +29,23 @@ def real_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def expedia(real_data: Path) -> Any:
+    """All searches of Expedia; ids, bookings and the mark of shuffled searches are no features."""
+    import duckdb
+
+    import unskew
+
+    table = duckdb.sql(
+        f"""SELECT * EXCLUDE (date_time, site_id, visitor_location_country_id, prop_country_id,
+        prop_id, srch_id, srch_destination_id, random_bool, click_bool, gross_bookings_usd,
+        booking_bool, source, position), srch_id AS session, srch_id AS query, prop_id AS doc,
+        position, click_bool AS click, random_bool AS arm
+        FROM read_csv('{real_data / "expedia" / "searches.csv.gz"}')"""
+    ).to_arrow_table()
+    return unskew.read_log(table, context="arm", progress=False)
+
+
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """One thread: small logs gain nothing from threads, and lose much on a busy machine."""

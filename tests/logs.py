@@ -157,3 +157,16 @@ def logged_pages(query: np.ndarray, page: np.ndarray, click: np.ndarray) -> Impr
         query=np.repeat(query, n), doc=(query[:, None] * n + page).ravel(),
         position=np.tile(np.arange(1, n + 1), len(query)),
     )  # fmt: skip
+
+
+def by_hand(click, position, doc, session, query=None):
+    """Impressions of a handful of rows."""
+    doc = np.asarray(doc)
+    return Impressions.from_arrays(
+        doc[:, None].astype(float),
+        np.asarray(click),
+        session=np.asarray(session),
+        query=np.zeros(len(doc), int) if query is None else np.asarray(query),
+        doc=doc,
+        position=np.asarray(position),
+    )

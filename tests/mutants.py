@@ -63,7 +63,7 @@ _LABELS = ("log/test_labels.py", "log/test_damaged_sources.py")
 _EVALUATION = (
     "evaluation/test_metrics.py", "evaluation/test_significance.py", "evaluation/test_counterfactual.py",
     "evaluation/test_log_evaluation.py", "evaluation/test_click_values.py",
-    "evaluation/test_uncertain_bias.py",
+    "evaluation/test_uncertain_bias.py", "evaluation/test_click_errors.py",
 )  # fmt: skip
 # Each module and the tests of its room that are about it.
 MODULES: dict[str, tuple[str, ...]] = {

@@ -38,7 +38,7 @@ from unskew.claims import (
 from unskew.errors import StoreError
 
 # What a system says when a file has no room.
-_FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 MANIFEST = "unskew.json"
 _NEXT = f"{PREFIX}next"
 
@@ -117,7 +117,7 @@ def _write_file(path: Path, write: Callable[[Path], object]) -> None:
     try:
         write(path)
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in NO_ROOM:
             raise
         # Temporary folders and files are hidden; whoever asked knows the one around them.
         place = next(p for p in path.parents if not p.name.startswith("."))

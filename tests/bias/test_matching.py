@@ -62,7 +62,7 @@ def test_documents_that_moved_count():
         query=data.documents.query, rank=np.ones(n, dtype=np.int64),
         stratum=np.zeros(n, dtype=np.int64), relevance=np.full(n, 0.3),
     )  # fmt: skip
-    found = Matching.of(data, alike)
+    found = Matching.of(data, alike, Cells.of(data))
     assert np.abs(found.curve / found.curve[0] - truth).max() < 0.1
     fixed = found.moving.moved.clicks.sum()
     assert fixed == pytest.approx(data.n_clicks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -17,19 +16,6 @@ from unskew.bias import (
 
 # Positions 5 and 11 of these pages are mostly taken by something else: few searches show a hotel there.
 POSITIONS = [2, 3, 4, 6, 7, 8, 9, 10]
-
-
-@pytest.fixture(scope="module")
-def expedia(real_data):
-    """All searches; ids, bookings and the mark of shuffled searches are no features."""
-    table = duckdb.sql(
-        f"""SELECT * EXCLUDE (date_time, site_id, visitor_location_country_id, prop_country_id,
-        prop_id, srch_id, srch_destination_id, random_bool, click_bool, gross_bookings_usd,
-        booking_bool, source, position), srch_id AS session, srch_id AS query, prop_id AS doc,
-        position, click_bool AS click, random_bool AS arm
-        FROM read_csv('{real_data / "expedia" / "searches.csv.gz"}')"""
-    ).to_arrow_table()
-    return unskew.read_log(table, context="arm", progress=False)
 
 
 @pytest.mark.slow

@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import unskew
-from fuzz.commands import TRAINING, prepare, run_command
+from fuzz.commands import TRAINING
 from fuzz.oracle import RIGHT, Findings, Kind, main
+from fuzz.samples import prepare, run_command
 from unskew.errors import UnskewError
 from unskew.export.exporting import check_export
 

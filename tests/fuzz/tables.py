@@ -374,7 +374,7 @@ def prepare_candidates(folder: Path) -> None:
 
 def attempt_candidates(sample: Path, case: int, place: Path) -> str | None:
     """A table of candidates, ranked by `unskew rank`."""
-    from fuzz.commands import run_command
+    from fuzz.samples import run_command
 
     rng = np.random.default_rng([case, 5])
     make = [IDS[k] for k in rng.integers(len(IDS), size=2)]

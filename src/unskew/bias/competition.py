@@ -94,6 +94,18 @@ class Bend:
         """Whether the logged ranker seems to have known much that the features do not tell."""
         return self.eta > max(DOUBTFUL, 2.0 * self.error)
 
+    def remarks(self, *, corrected: bool = True) -> list[str]:
+        """That the logged ranker knew more than the features tell, if so; some of it ``corrected``."""
+        if not self.doubtful:
+            return []
+        rest = "A part of it was made good; the curve may still" if corrected else "The curve may"
+        return [
+            "the ranker that was logged seems to know more about relevance than the features tell: "
+            "documents alike were clicked more where better ones stood beside them, as if the curve "
+            f"were off by the position to the power of {self.eta:.2f}. {rest} be too steep. Give the "
+            "features that the ranker used, or shuffle a share of the lists"
+        ]
+
     @property
     def variance(self) -> float:
         """What is uncertain about eta once it has been drawn towards 0."""
@@ -159,11 +171,5 @@ def straightened(
 
 def warn_of_bend(bend: Bend) -> None:
     """Warn if the logged ranker seems to have known much that the features do not tell."""
-    if bend.doubtful:
-        warn(
-            "the ranker that was logged seems to know more about relevance than the features tell: "
-            "documents alike were clicked more where better ones stood beside them, as if the curve "
-            f"were off by the position to the power of {bend.eta:.2f}. A part of it was made good; the "
-            "curve may still be too steep. Give the features that the ranker used, or shuffle a share "
-            "of the lists",
-        )
+    for remark in bend.remarks():
+        warn(remark)

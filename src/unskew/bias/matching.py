@@ -40,15 +40,14 @@ class Matching:
     bend: Bend
 
     @classmethod
-    def of(cls, data: Impressions, grown: Competition, n_positions: int | None = None) -> Matching:
+    def of(cls, data: Impressions, grown: Competition, cells: Cells) -> Matching:
         """The comparison of documents by their strata, ranks and predicted relevances."""
-        cells = Cells.of(data, n_positions=n_positions)
         strata = Strata.of(cells, grown.stratum, grown.relevance)
         steep = balanced_examination(strata)
         return cls(
             grown=grown,
             cells=cells,
-            moving=Cells.of(data, n_positions=n_positions, by_version=False),
+            moving=Cells.of(data, n_positions=cells.n_positions, by_version=False),
             strata=strata,
             steep=steep,
             bend=bend_of(cells, steep, grown),

@@ -118,25 +118,30 @@ class RegressionEM(EstimatorSettings):
             warn_few_moved(cells, strength)
             return partial(self._from_table, strength=strength)
         check_features(data)
-        grown = self._grow(data)
+        cells = Cells.of(data, n_positions=self.n_positions)
+        grown = self._grow(data, cells)
         warn_of_leaks(data)
-        found = Matching.of(data, grown, self.n_positions)
+        found = Matching.of(data, grown, cells)
         warn_of_bend(found.bend)
         for remark in found.remarks:
             warn(remark)
-        return partial(self._from_trees, grown=grown)
+        return partial(self._from_trees, whole=data, found=found)
 
-    def _from_trees(self, data: Impressions, *, grown: Competition) -> PositionBias:
-        found = Matching.of(data, grown, self.n_positions)
+    def _from_trees(
+        self, data: Impressions, *, whole: Impressions, found: Matching
+    ) -> PositionBias:
+        """The curve of the whole log, or of a resample of it by the same trees."""
+        if data is not whole:
+            cells = Cells.of(data, n_positions=self.n_positions)
+            found = Matching.of(data, found.grown, cells)
         return self.relative_bias(found.curve, found.cells.shown)
 
     def _from_table(self, data: Impressions, *, strength: float) -> PositionBias:
         cells = Cells.of(data, n_positions=self.n_positions, by_version=False)
         return self.relative_bias(conditional_examination(cells, strength), cells.moved)
 
-    def _grow(self, data: Impressions) -> Competition:
+    def _grow(self, data: Impressions, cells: Cells) -> Competition:
         """Stratum, rank and relevance of each document, by trees that did not see its query."""
-        cells = Cells.of(data, n_positions=self.n_positions)
         places = fit_position(data, cells, n_jobs=self.n_jobs, seed=self.seed, n_folds=self.n_folds)
         check_overlap(position_share(places))
         clicks = float(cells.clicks.sum())

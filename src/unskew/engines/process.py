@@ -6,7 +6,6 @@ them, and so that a worker that hangs can be ended.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import pickle
@@ -22,6 +21,7 @@ from typing import Any
 
 from unskew.engines.job import Job, Outcome
 from unskew.errors import DataError, EngineError, StoreError, UnskewError, UsageError
+from unskew.store import NO_ROOM
 
 _KINDS = {kind.__name__: kind for kind in (DataError, EngineError, StoreError, UsageError)}
 _POLL = 0.05
@@ -142,7 +142,7 @@ def _kind(error: Exception) -> str:
 
 def _reason(error: Exception) -> str:
     """An error in one line; XGBoost tells the reason last, and then where in its source."""
-    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
         return (
             f"its disk is full ({error}). Remedy: make room, or give other folders for temporary files "
             "(TMPDIR), checkpoints and external memory"

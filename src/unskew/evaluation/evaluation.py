@@ -15,6 +15,7 @@ from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
 from unskew.evaluation.metrics import Metric, parse_metric, quotient, rank_queries
 from unskew.evaluation.significance import Interval, bootstrap_interval
+from unskew.log.counts import sums
 from unskew.log.labelled import LabelledData
 
 if TYPE_CHECKING:
@@ -245,5 +246,5 @@ def average_rank(score: npt.ArrayLike, position: npt.ArrayLike, query: npt.Array
     rank = np.empty(len(rows))
     rank[ranked.order] = ranked.tied_mean(ranked.rank)
     index = place.astype(np.int64)
-    total = np.bincount(index, weights=rank).astype(np.float64)
-    return quotient(total[1:], np.bincount(index)[1:])
+    # The last position decides how many there are.
+    return quotient(sums(index, rank, 0)[1:], np.bincount(index)[1:])

@@ -178,6 +178,7 @@ class Ranker(BaseEstimator, ABC):
             context=context,
         )  # fmt: skip
         self._learn_clicks(data, validation, callbacks, init_model)
+        self._look_back(data)
         self.training_log_ = LogSummary.of(data) if self._remembers_log else None
         return self
 
@@ -193,6 +194,9 @@ class Ranker(BaseEstimator, ABC):
         if validation is None and self._holds_out:
             data, validation = hold_out_clicks(data, HELD_OUT, self._split_rng())
         self._learn(data, self.debias, n_positions, validation, callbacks, init_model)
+
+    def _look_back(self, data: Impressions) -> None:
+        """What a ranker measures on the whole log once it has learned from it; most nothing."""
 
     def fit_labels(
         self,

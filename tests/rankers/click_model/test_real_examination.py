@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -11,19 +10,6 @@ from unskew.bias import Randomization, bootstrap_bias
 
 # Positions 5 and 11 of these pages are mostly taken by something else: few searches show a hotel there.
 AT = np.array([2, 3, 4, 6, 7, 8, 9, 10]) - 1
-NO_FEATURES = """date_time, site_id, visitor_location_country_id, prop_country_id, prop_id, srch_id,
-    srch_destination_id, random_bool, click_bool, gross_bookings_usd, booking_bool, source, position"""
-
-
-@pytest.fixture
-def expedia(real_data):
-    """All searches; what is known after the click is no feature."""
-    table = duckdb.sql(
-        f"""SELECT * EXCLUDE ({NO_FEATURES}), srch_id AS session, srch_id AS query, prop_id AS doc,
-        position, click_bool AS click, random_bool AS arm
-        FROM read_csv('{real_data / "expedia" / "searches.csv.gz"}')"""
-    ).to_arrow_table()
-    return unskew.read_log(table, context="arm", progress=False)
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def matched(data: Impressions, trained: Trained, n: int) -> Matching:
         relevance=trained.relevance,
         unseen=trained.unseen,
     )
-    return Matching.of(data, competition, n)
+    return Matching.of(data, competition, cells)
 
 
 def measured_examination(data: Impressions, learned: PositionBias, trained: Trained) -> Examination:
@@ -153,7 +153,7 @@ def measured_examination(data: Impressions, learned: PositionBias, trained: Trai
         interval_plus=np.clip([curve / away, curve * away], 0.0, MAXIMUM),
         level=LEVEL,
     )
-    return Examination(bias, [*bend_remark(found, measured=True), *found.remarks])
+    return Examination(bias, [*found.bend.remarks(), *found.remarks])
 
 
 def _beyond(curve: FloatArray, told: npt.NDArray[np.bool_]) -> tuple[int, ...]:
@@ -164,17 +164,4 @@ def _beyond(curve: FloatArray, told: npt.NDArray[np.bool_]) -> tuple[int, ...]:
 def checked_examination(data: Impressions, learned: PositionBias, trained: Trained) -> Examination:
     """The learned examination of another click model; a remark if the logged ranker knew more."""
     found = matched(data, trained, len(learned))
-    return Examination(learned, bend_remark(found, measured=False))
-
-
-def bend_remark(found: Matching, *, measured: bool) -> list[str]:
-    """That the logged ranker knew more than the features tell, if it did."""
-    if not found.bend.doubtful:
-        return []
-    made_good = "A part of it was made good; the curve" if measured else "The learned examination"
-    return [
-        "the ranker that was logged seems to know more about relevance than the features tell: "
-        "documents alike were clicked more where better ones stood beside them, as if examination "
-        f"were off by the position to the power of {found.bend.eta:.2f}. {made_good} may be too steep. "
-        "Give the features that the ranker used, or shuffle a share of the lists"
-    ]
+    return Examination(learned, found.bend.remarks(corrected=False))

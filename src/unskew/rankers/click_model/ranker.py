@@ -207,14 +207,7 @@ class ClickModelRanker(TreeRanker):
 
     # Learning -----------------------------------------------------------------------------------
 
-    def _learn_clicks(
-        self,
-        data: Impressions,
-        validation: LabelledData | Impressions | None,
-        callbacks: Sequence[Callback],
-        init_model: Ranker | str | os.PathLike[str] | None,
-    ) -> None:
-        super()._learn_clicks(data, validation, callbacks, init_model)
+    def _look_back(self, data: Impressions) -> None:
         held_out, self._held_out = self._held_out, None
         if self._measures_examination and self._learns:
             unseen = None if held_out is None else shown_documents(data, held_out)
