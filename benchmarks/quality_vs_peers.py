@@ -21,7 +21,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +80,15 @@ def run(folder: Path, wanted: list[Cell], minutes: float | None, processes: int)
         and (missing := [one for one in _contenders(cell, slow) if (cell, one) not in known])
     ]
     started = time.perf_counter()
+    in_hand: set[Future[list[dict[str, Any]]]] = set()
     with ProcessPoolExecutor(processes) as pool:
-        for first in range(0, len(open_cells), processes):
+        while open_cells or in_hand:
             if minutes is not None and time.perf_counter() - started > 60 * minutes:
-                break
-            for found in pool.map(_perform, open_cells[first : first + processes]):
+                open_cells.clear()
+            while open_cells and len(in_hand) < processes:
+                in_hand.add(pool.submit(_perform, open_cells.pop(0)))
+            done, in_hand = wait(in_hand, return_when=FIRST_COMPLETED)
+            for found in (one.result() for one in done):
                 rows += found
                 _write(folder / FILE, rows)
                 for row in found:

@@ -41,7 +41,7 @@ def test_rows_are_counted_over_batches():
     coder = coded(batch(), batch(click=[1, 0, 0, -1]))
     assert coder.n_rows == 8
     assert problems(coder) == [(Kind.CLICK_NOT_GRADE, 1, 7)]
-    assert coder.impressions().n_sessions == 3
+    assert coder.take_out().n_sessions == 3
 
 
 def test_rows_that_are_given():
@@ -54,7 +54,7 @@ def test_rows_that_are_given():
 @pytest.mark.parametrize("shift", [0, 1, 5])
 def test_positions_are_shifted(shift):
     """The shift is added to every position."""
-    data = coded(batch(), position_shift=shift).impressions()
+    data = coded(batch(), position_shift=shift).take_out()
     assert sorted(set(data.pages.position.tolist())) == [1 + shift, 2 + shift]
 
 
@@ -64,7 +64,7 @@ def test_a_null_leaves_its_session_out(column):
     values = batch().column(column).to_pylist()
     coder = coded(batch(**{column: [*values[:3], None]}))
     assert problems(coder) == [(Kind[f"NULL_{column.upper()}"], 1, 3)]
-    assert coder.impressions().n_sessions == 1
+    assert coder.take_out().n_sessions == 1
 
 
 def test_a_null_of_another_kind_of_number():
@@ -78,19 +78,19 @@ def test_floats_that_are_not_whole(value):
     """A fraction, a missing or infinite number and one too large for a float are not rounded."""
     coder = coded(batch(position=[1.0, 2.0, 1.0, value]))
     assert problems(coder) == [(Kind.POSITION_NOT_WHOLE, 1, 3)]
-    assert coder.impressions().n_sessions == 1
-    assert coded(batch(position=[1.0, 2.0, 1.0, 2.0])).impressions().n_sessions == 2
+    assert coder.take_out().n_sessions == 1
+    assert coded(batch(position=[1.0, 2.0, 1.0, 2.0])).take_out().n_sessions == 2
 
 
 def test_a_restart_forgets_sessions_and_keeps_counts():
     """Each piece has the sessions since the last; rows and problems go on; no session, no piece."""
     coder = coded(batch(click=[1, 0, 0, -1]))
-    first = coder.restart()
+    first = coder.take_out(keep_text=True)
     assert first is not None
     assert (first.n_sessions, first.queries.tolist()) == (1, ["a"])
-    assert coder.restart() is None
+    assert coder.take_out(keep_text=True) is None
     coder.add(batch(query=["c", "c", "d", "d"]), STARTS, None)
-    second = coder.impressions()
+    second = coder.take_out()
     assert (second.n_sessions, second.queries.tolist()) == (2, ["c", "d"])
     assert coder.n_rows == 8
     assert problems(coder) == [(Kind.CLICK_NOT_GRADE, 1, 3)]
@@ -100,15 +100,16 @@ def test_pieces_keep_texts():
     """Keys from text are numbers at the end only; in a piece they are still texts."""
     texts = batch(query=["1", "1", "2", "2"], doc=["7", "8", "7", "8"], context=["3"] * 4)
     coder = coded(texts, from_text=True)
-    whole = coder.impressions()
+    whole = coder.take_out()
     assert (whole.queries.tolist(), whole.contexts.tolist()) == ([1, 2], [3])
     assert sorted(set(whole.documents.doc.tolist())) == [7, 8]
-    piece = coder.restart()
+    coder.add(texts, STARTS, None)
+    piece = coder.take_out(keep_text=True)
     assert piece is not None
     assert (piece.queries.tolist(), piece.contexts.tolist()) == (["1", "2"], ["3"])
     assert sorted(set(piece.documents.doc.tolist())) == ["7", "8"]
     coder.add(texts, STARTS, None)
-    assert coder.impressions().queries.tolist() == [1, 2]
+    assert coder.take_out().queries.tolist() == [1, 2]
 
 
 def test_documents_without_names():
@@ -116,20 +117,18 @@ def test_documents_without_names():
     X = np.array([[0.5], [1.5], [2.5], [3.5]])
     coder = SessionCoder(FeatureColumns(("x",)), docs=False)
     coder.add(batch().drop_columns(["doc"]), STARTS, X)
-    assert coder.impressions().n_documents == 4
-    assert coder.restart() is not None
+    assert coder.take_out().n_documents == 4
+    assert coder.take_out(keep_text=True) is None
 
 
 def test_contexts_and_weights():
     """A null context is none at all; weights are taken as they are, and -0 is 0."""
-    data = coded(
-        batch(context=["web", "web", None, None], weight=[0.5, 0.5, 2.0, 2.0])
-    ).impressions()
+    data = coded(batch(context=["web", "web", None, None], weight=[0.5, 0.5, 2.0, 2.0])).take_out()
     assert [(s.query, s.context, s.weight) for s in data.sessions()] == [
         ("a", "web", 0.5), ("b", None, 2.0)
     ]  # fmt: skip
     zero = coded(batch(query=["a"] * 4, click=[1, 0] * 2, weight=[-0.0, -0.0, 0.0, 0.0]))
-    assert zero.impressions().n_patterns == 1
+    assert zero.take_out().n_patterns == 1
     assert problems(coded(batch(weight=[1.0, 1.0, 1.0, None]))) == [(Kind.WEIGHT_INVALID, 1, 3)]
 
 

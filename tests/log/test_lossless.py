@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from rows import Row, as_table, logs, sessions_in, sessions_of
 
 import unskew
-from unskew.log import compact
 from unskew.log.columns import FeatureColumns
 from unskew.log.compact import Compactor, SessionBatch
+from unskew.log.interning import EMPTY
 from unskew.log.keys import KeyCoder
 from unskew.log.schema import Columns, resolve_columns
 from unskew.log.sessions import SessionOrder, read_sessions
 from unskew.log.sources import connect, open_table
+from unskew.log.tabulating import Coders
 
 
 @settings(deadline=None, max_examples=60)
@@ -57,7 +58,7 @@ def test_a_hash_collision_never_merges(rows: list[Row], bits: int) -> None:
             **codes,
         )
     )
-    data = compactor.result(queries=coders["query"], docs=coders["doc"])
+    data = compactor.take_out(Coders(coders["query"], coders["doc"]))
     plain = [row._replace(weight=1.0, context=None) for row in rows]
     assert sessions_in(data) == sessions_of(plain)
 
@@ -77,7 +78,7 @@ def test_versions_never_merge_under_collision() -> None:
             features=values,
         )
     )
-    data = compactor.result(queries=KeyCoder(), docs=None)
+    data = compactor.take_out(Coders(KeyCoder(), None))
     assert len(data.documents) == len(np.unique(values, axis=0))
 
 
@@ -91,6 +92,30 @@ def test_lists_that_differ_in_order_only_are_two_pages() -> None:
     ]
     rows += [Row(9, "q", doc, position, 1) for doc, position in zip("abc", (1, 2, 4), strict=True)]
     assert unskew.read_log(as_table(rows)).n_pages == 4
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    docs=st.lists(
+        st.lists(
+            st.sampled_from([0, 1, 2, 2**32 - 1, 2**32, 2**63 - 1, -1, -(2**63)]),
+            min_size=1, max_size=5, unique=True,
+        ),
+        min_size=1, max_size=12,
+    ),
+    first=st.integers(1, 2), backwards=st.booleans(), weight=st.sampled_from([1.0, 2.0]),
+)  # fmt: skip
+def test_documents_of_any_size(
+    docs: list[list[int]], first: int, backwards: bool, weight: float
+) -> None:
+    """Small numbers share a word and large ones do not; odd lists, gaps and any order of rows too."""
+    rows = [
+        Row(s, s % 2, doc, position, int(s % 3 == 0 and position == first), weight, None)
+        for s, shown in enumerate(docs)
+        for position, doc in enumerate(shown, start=first)
+    ]
+    given_rows = sorted(rows, key=lambda row: (row.session, -row.position)) if backwards else rows
+    assert sessions_in(unskew.read_log(as_table(given_rows))) == sessions_of(rows)
 
 
 def test_the_yandex_log(real_data: Path) -> None:
@@ -128,7 +153,7 @@ def test_every_way_of_scanning_gives_the_same(
         columns = resolve_columns(Columns(), table.columns, table.name)
         coder, found = read_sessions(table, columns, FeatureColumns())
     assert found is order
-    assert coder.impressions().equals(expected)
+    assert coder.take_out().equals(expected)
 
 
 def test_a_session_longer_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,4 +193,4 @@ def test_counting_sessions_not_copies() -> None:
     data = unskew.read_log(as_table(rows))
     assert (data.n_patterns, data.n_sessions) == (1, 1_000)
     assert sessions_in(data) == Counter({next(iter(sessions_of(rows))): 1_000})
-    assert compact.EMPTY not in data.patterns.count
+    assert EMPTY not in data.patterns.count

@@ -126,7 +126,7 @@ def test_rows_that_somebody_sorted():
     features = FeatureColumns(("x",))
     coder = SessionCoder(features)
     add_sorted_sessions(iter(table.to_batches(max_chunksize=1)), coder, features)
-    found = coder.impressions()
+    found = coder.take_out()
     assert found.n_sessions == expected.n_sessions == 3
     assert found.features.values.tolist() == expected.features.values.tolist()
     assert found.patterns.count.tolist() == expected.patterns.count.tolist()

@@ -105,7 +105,7 @@ def test_which_order_is_found(session, order, n_sessions, text):
     """Sessions side by side are read in one pass; those that come back are sorted, none is split."""
     keys = [f"s{key}" for key in session] if text else session
     coder, found = read(log(keys))
-    data = coder.impressions()
+    data = coder.take_out()
     assert data.n_sessions == n_sessions
     assert coder.n_rows == len(session)
     assert sorted(len(s.doc) for s in data.sessions()) == sorted(
@@ -124,7 +124,7 @@ def test_many_batches_that_cut_sessions(monkeypatch, text):
     keys = [f"s{key}" for key in session] if text else session
     coder, found = read(log(keys, click=click))
     assert found is SessionOrder.ASCENDING_RUNS
-    assert sorted(len(s.doc) for s in coder.impressions().sessions()) == [2, 10, 3000, 3000, 4000]
+    assert sorted(len(s.doc) for s in coder.take_out().sessions()) == [2, 10, 3000, 3000, 4000]
     assert coder.n_rows == len(session)
     assert coder.compactor.problems.found(6) == [(Kind.CLICK_NOT_GRADE, 1, len(session) - 1)]
 
@@ -141,13 +141,13 @@ def test_a_session_that_is_null():
     for keys in ([1, None, None, 2], ["a", None, None, "b"]):
         coder, _ = read(log(keys, position=[1, 1, 2, 1]))
         assert coder.compactor.problems.found(3) == [(Kind.NULL_SESSION, 2, 1)]
-        assert coder.impressions().n_sessions == 2
+        assert coder.take_out().n_sessions == 2
 
 
 def test_positions_that_begin_at_zero():
     """The first place is position 1 whatever number the log gives it."""
     coder, _ = read(log([1, 1, 2], position=[0, 1, 0]), first_position=0)
-    assert sorted(set(coder.impressions().pages.position.tolist())) == [1, 2]
+    assert sorted(set(coder.take_out().pages.position.tolist())) == [1, 2]
 
 
 def test_sorted_rows_with_all_columns(monkeypatch):
@@ -172,7 +172,7 @@ def test_sorted_rows_with_all_columns(monkeypatch):
     shown.clear()
     add_sorted_sessions(iter(rows.to_batches(max_chunksize=2)), coder, FeatureColumns())
     assert shown == [False]
-    assert sessions_in(coder.impressions()) == sessions_in(expected.impressions())
+    assert sessions_in(coder.take_out()) == sessions_in(expected.take_out())
 
 
 def read_all(table):

@@ -19,8 +19,10 @@ import unskew
 from kinds import IDS, ids
 from unskew.errors import DataError, StoreError
 from unskew.log import compact, saved, spilling
+from unskew.log.keys import KeyCoder
 from unskew.log.ordering import order_keys
 from unskew.log.sources import table as sources_table
+from unskew.log.tabulating import Coders
 
 COLUMNS = ("session", "query", "doc", "position", "click")
 
@@ -201,8 +203,8 @@ def test_the_number_of_lanes_does_not_matter(lanes: int) -> None:
     for number in (1, lanes):
         compactor = compact.Compactor(lanes=number)
         compactor.add(batch)
-        coder = compact.KeyCoder()
-        results.append(compactor.result(queries=coder, docs=coder))
+        coder = KeyCoder()
+        results.append(compactor.take_out(Coders(coder, coder)))
         results.append(compactor.problems.found(compactor.n_sessions))
         results.append(compactor.n_left_out)
     assert results[0].equals(results[3])

@@ -175,8 +175,8 @@ def _compact_sessions(
             column = None if kind.role in (None, "feature") else getattr(columns, str(kind.role))
             found = Problem(kind, count, column, coder.examples.get(kind, ""))
             yield _row(_NO_PART, _PIECE, found)
-        if compactor.n_sessions > compactor.n_left_out:
-            data = coder.impressions()
+        data = coder.take_out()
+        if data is not None:
             part = part_of(data.queries, n_parts)
             for number in np.unique(part).tolist():
                 yield _row(number, _PIECE, take_queries(data, np.flatnonzero(part == number)))

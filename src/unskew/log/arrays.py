@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -80,7 +80,8 @@ def _compacted(columns: dict[str, pa.Array], features: Features | None) -> Impre
     coder = SessionCoder(chosen, docs="doc" in columns)
     coder.add(rows, starts, matrix, order)
     _raise_first_problem(coder, columns)
-    data = coder.impressions()
+    # Rows without a problem are valid sessions.
+    data = cast(Impressions, coder.take_out())
     if features is None:
         return data
     kept = replace(data.features, categories=features.categories, named=features.named)

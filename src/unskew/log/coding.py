@@ -8,10 +8,12 @@ import pyarrow as pa
 
 from unskew.array_types import IntArray
 from unskew.log.columns import FeatureColumns
-from unskew.log.compact import NO_CONTEXT, Compactor, SessionBatch
+from unskew.log.compact import Compactor, SessionBatch
+from unskew.log.grouping import NO_CONTEXT
 from unskew.log.impressions import Impressions
 from unskew.log.keys import KeyCoder
 from unskew.log.schema import Kind
+from unskew.log.tabulating import Coders
 
 _NULL_KINDS = {str(kind.role): kind for kind in Kind if kind.name.startswith("NULL_")}
 
@@ -44,7 +46,7 @@ class SessionCoder:
         self.categories = self._features.coders()
         self._queries = KeyCoder(from_text=self._from_text)
         self._docs = KeyCoder(from_text=self._from_text) if self._named else None
-        self._contexts = KeyCoder(from_text=self._from_text)
+        self._contexts: KeyCoder | None = None
 
     def add(
         self,
@@ -76,14 +78,18 @@ class SessionCoder:
             )
         )
 
-    def impressions(self) -> Impressions:
-        """All sessions so far as Impressions, in canonical order."""
-        return self.compactor.result(
-            queries=self._queries,
-            docs=self._docs,
-            contexts=self._contexts,
-            categories=self.categories,
-        )
+    def take_out(self, *, keep_text: bool = False) -> Impressions | None:
+        """The valid sessions since they were last taken out, as Impressions; None without any.
+
+        The coder begins anew and keeps its counts. ``keep_text`` leaves keys that were read from text
+        as they are: whether all are numbers is known in the end only.
+        """
+        if keep_text:
+            for coder in self._keys():
+                coder.keep_text()
+        coders = Coders(self._queries, self._docs, self._contexts, self.categories)
+        self._begin()
+        return self.compactor.take_out(coders)
 
     @property
     def n_bytes(self) -> int:
@@ -92,20 +98,8 @@ class SessionCoder:
         return self.compactor.n_bytes + sum(coder.n_bytes for coder in coders)
 
     def _keys(self) -> list[KeyCoder]:
-        named = [] if self._docs is None else [self._docs]
-        return [self._queries, self._contexts, *named]
-
-    def restart(self) -> Impressions | None:
-        """The valid sessions since the last restart; the coder begins anew and keeps its counts.
-
-        Keys that were read from text stay text: whether all are numbers is known in the end only.
-        """
-        for coder in self._keys():
-            coder.keep_text()
-        data = self.impressions() if self.compactor.n_valid else None
-        self.compactor.restart()
-        self._begin()
-        return data
+        maybe = self._queries, self._docs, self._contexts
+        return [coder for coder in maybe if coder is not None]
 
     def _null_rows(self, batch: pa.RecordBatch, row: IntArray) -> npt.NDArray[np.bool_]:
         """Report null keys; returns which rows have one."""
@@ -143,6 +137,8 @@ class SessionCoder:
     def _context(self, batch: pa.RecordBatch) -> IntArray | None:
         if "context" not in batch.schema.names:
             return None
+        if self._contexts is None:
+            self._contexts = KeyCoder(from_text=self._from_text)
         column = batch.column("context")
         return np.where(np.asarray(column.is_null()), NO_CONTEXT, self._contexts.encode(column))
 

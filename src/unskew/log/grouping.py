@@ -2,12 +2,22 @@
 
 Pages and patterns are records of whole numbers in one flat array, ``words``:
 
-    page     [page number, length, query, 0, token, token, …]                  at positions 1, 2, 3, …
-             [page number, length, query, n, position, …, token, …]            at any other positions
-    pattern  [sessions,    length, page number, context, weight bits, click, click, …]
+    page     [page number, length, plain sessions, query, mark, …]
+    pattern  [sessions, length, page number, context, weight bits, click, click, …]
 
-and `interning.py` finds equal ones. Sessions are validated here because a session is looked at once;
-one that is not valid is left out, and `problems.py` says why.
+and `interning.py` finds equal ones. A plain session, without click and context and of weight 1, is
+counted with its page: most sessions of most logs are such, and look for one record only.
+
+The mark of a page is 4 times the number of its results, and 1 more if positions are written, because
+they are not 1, 2, 3, …, and 2 more if some token needs more than 32 bits. Then follow
+
+    two tokens, two tokens, …                       neither
+    position and token, position and token, …       positions
+    token, token, …                                 large tokens
+    position, position, …, token, token, …          both
+
+Sessions are validated here because a session is looked at once; one that is not valid is left out, and
+`problems.py` says why.
 """
 
 from __future__ import annotations
@@ -24,8 +34,16 @@ from unskew.log.problems import report
 from unskew.log.schema import MAX_GRADE, MAX_POSITION, Kind
 from unskew.mixing import GOLDEN, mix
 
+# The words before the content of a page, among them its plain sessions.
+PAGE_HEAD = HEAD + 1
+PLAIN = HEAD
+NO_CONTEXT = int(np.iinfo(np.int64).min)
+# The bits of 1.0.
+WEIGHT_ONE = 0x3FF0000000000000
+
 _DUPLICATE_DOC = int(Kind.DUPLICATE_DOC)
 _S32 = np.uint64(32)
+_LOW = 0xFFFFFFFF
 
 
 class CodedSessions(NamedTuple):
@@ -102,17 +120,22 @@ def lane_of(query, lanes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _look_over(a, b, query, position, grade):  # type: ignore[no-untyped-def]
-    """Whether the rows ``a:b`` are fine, and whether their positions ascend."""
+def _look_over(sessions, a, b):  # type: ignore[no-untyped-def]
+    """Whether the rows ``a:b`` are fine, whether positions ascend, and all bits of grades and tokens."""
+    query, position, grade = sessions.query, sessions.position, sessions.grade
     fine = True
     ascending = True
+    grades = 0
+    tokens = 0
     previous = 0
     for r in range(a, b):
-        fine &= (position[r] >= 1) & (position[r] <= MAX_POSITION)
-        fine &= (grade[r] >= 0) & (grade[r] <= MAX_GRADE) & (query[r] == query[a])
+        fine &= (position[r] >= 1) & (position[r] <= MAX_POSITION) & (query[r] == query[a])
         ascending &= position[r] > previous
         previous = position[r]
-    return fine, ascending
+        fine &= grade[r] >= 0
+        grades |= grade[r]
+        tokens |= sessions.token[r]
+    return fine, ascending, grades, tokens
 
 
 @njit(cache=True, nogil=True)
@@ -121,19 +144,19 @@ def _encode_pages(sessions, low, high, lane, lanes, pages):  # type: ignore[no-u
 
     Returns how many there are. A session that is not valid is marked as refused.
     """
-    starts, query, position = sessions.starts, sessions.query, sessions.position
-    token, grade, refused = sessions.token, sessions.grade, sessions.refused
-    order, content, clicks = pages.order, pages.content, pages.clicks
+    starts, position, grade = sessions.starts, sessions.position, sessions.grade
+    refused, order, content, clicks = sessions.refused, pages.order, pages.content, pages.clicks
     n = 0
     w = 0
     c = 0
     for s in range(low, high):
         a, b = starts[s], starts[s + 1]
-        if lanes > 1 and lane_of(query[a], lanes) != lane:
+        if lanes > 1 and lane_of(sessions.query[a], lanes) != lane:
             continue
         size = b - a
-        fine, ascending = _look_over(a, b, query, position, grade)
-        fine &= not refused[s]
+        fine, ascending, grades, tokens = _look_over(sessions, a, b)
+        # As many as bits can tell: together they are too large if any is.
+        fine &= (grades <= MAX_GRADE) & (not refused[s])
         if fine and not ascending:
             _sort_rows(position, a, b, sessions.each_row, order, pages.spare)
             for k in range(1, size):
@@ -146,24 +169,76 @@ def _encode_pages(sessions, low, high, lane, lanes, pages):  # type: ignore[no-u
         pages.clicks_from[n] = c
         # Ascending and ending at their number, positions are 1, 2, 3, …
         explicit = position[b - 1 if ascending else order[size - 1]] != size
-        content[w] = query[a]
-        content[w + 1] = size if explicit else 0
+        large = tokens >> 32 != 0
+        content[w] = sessions.query[a]
+        content[w + 1] = size << 2 | large << 1 | explicit
         w += 2
-        if explicit:
+        if ascending and not explicit and not large:
+            w = _write_pairs(sessions.token, a, b, content, w)
+        else:
             for k in range(size):
-                content[w + k] = position[a + k if ascending else order[k]]
-            w += size
-        for k in range(size):
-            r = a + k if ascending else order[k]
-            content[w + k] = token[r]
-            if grade[r] > 0:
-                clicks[c] = (k << 8) | grade[r]
-                c += 1
-        w += size
+                r = a + k if ascending else order[k]
+                _write_result(k, size, position[r], sessions.token[r], explicit, large, content, w)
+            w += _results_length(size, explicit, large)
+        if grades:
+            for k in range(size):
+                one = grade[a + k if ascending else order[k]]
+                if one > 0:
+                    clicks[c] = (k << 8) | one
+                    c += 1
         n += 1
     pages.offsets[n] = w
     pages.clicks_from[n] = c
     return n
+
+
+@njit(cache=True, nogil=True)
+def _results_length(size, explicit, large):  # type: ignore[no-untyped-def]
+    """How many words the results of a page take."""
+    if large:
+        return 2 * size if explicit else size
+    return size if explicit else (size + 1) // 2
+
+
+@njit(cache=True, nogil=True)
+def _write_pairs(token, a, b, content, w):  # type: ignore[no-untyped-def]
+    """Write the tokens ``a:b``, two in a word, from ``w`` on; returns where the next word goes."""
+    for r in range(a, b - 1, 2):
+        content[w] = token[r] << 32 | token[r + 1]
+        w += 1
+    if (b - a) % 2:
+        content[w] = token[b - 1] << 32
+        w += 1
+    return w
+
+
+@njit(cache=True, nogil=True)
+def _write_result(k, size, position, token, explicit, large, content, w):  # type: ignore[no-untyped-def]
+    """Write the k-th of ``size`` results, of which the first is written at ``w``."""
+    if large:
+        content[w + k] = position
+        content[w + k + (size if explicit else 0)] = token
+    elif explicit:
+        content[w + k] = position << 32 | token
+    elif k % 2:
+        content[w + k // 2] |= token
+    else:
+        content[w + k // 2] = token << 32
+
+
+@njit(cache=True, nogil=True)
+def read_result(k, words, mark_at):  # type: ignore[no-untyped-def]
+    """The position and the token of the k-th result of the page whose mark is at ``mark_at``."""
+    mark = words[mark_at]
+    explicit, large, size = mark & 1, mark & 2, mark >> 2
+    if large:
+        token = words[mark_at + 1 + k + (size if explicit else 0)]
+        return (words[mark_at + 1 + k] if explicit else k + 1), token
+    if explicit:
+        both = words[mark_at + 1 + k]
+        return both >> 32, both & _LOW
+    both = words[mark_at + 1 + k // 2]
+    return k + 1, (both if k % 2 else both >> 32) & _LOW
 
 
 @njit(cache=True, nogil=True)
@@ -188,11 +263,12 @@ def _encode_patterns(sessions, pages, n, words, n_pages, check_docs, problems): 
     """Number new pages and write the pattern of every session on a valid page as a record.
 
     Patterns are written where the ``n`` pages were: ``offsets`` and ``content`` hold them afterwards.
-    A new page with a document twice is numbered -1; its sessions are reported and left out. Returns
-    the number of patterns written and of valid pages.
+    A new page with a document twice is numbered -1; its sessions are reported and left out. Plain
+    sessions are counted. Returns the number of patterns written, of valid pages and of plain sessions.
     """
     content, places = pages.content, pages.places
     written = 0
+    plain = 0
     w = 0
     for k in range(n):
         s = pages.session[k]
@@ -208,6 +284,12 @@ def _encode_patterns(sessions, pages, n, words, n_pages, check_docs, problems): 
         if new:
             words[place] = n_pages
             n_pages += 1
+        clicked = pages.clicks_from[k] < pages.clicks_from[k + 1]
+        alone = sessions.context[s] == NO_CONTEXT and sessions.weight_bits[s] == WEIGHT_ONE
+        if alone and not clicked:
+            words[place + PLAIN] += 1
+            plain += 1
+            continue
         pages.offsets[written] = w
         content[w] = words[place]
         content[w + 1] = sessions.context[s]
@@ -218,7 +300,7 @@ def _encode_patterns(sessions, pages, n, words, n_pages, check_docs, problems): 
             w += 1
         written += 1
     pages.offsets[written] = w
-    return written, n_pages
+    return written, n_pages, plain
 
 
 @njit(cache=True, nogil=True)
@@ -233,44 +315,14 @@ def group_sessions(sessions, lane, lanes, check_docs, mask, tables, pages, probl
         k = _encode_pages(sessions, low, min(low + BLOCK, n), lane, lanes, pages)
         words = tables.page_words
         sizes[0] += intern_records(
-            pages.offsets, pages.content, k, tables.pages, words, mask, pages.places
+            pages.offsets, pages.content, k, tables.pages, words, PAGE_HEAD, mask, pages.places
         )
-        k, sizes[2] = _encode_patterns(sessions, pages, k, words, sizes[2], check_docs, problems)
+        k, sizes[2], plain = _encode_patterns(
+            sessions, pages, k, words, sizes[2], check_docs, problems
+        )
         words = tables.pattern_words
         sizes[1] += intern_records(
-            pages.offsets, pages.content, k, tables.patterns, words, mask, pages.places
+            pages.offsets, pages.content, k, tables.patterns, words, HEAD, mask, pages.places
         )
         tally(pages.places, k, words)
-        sizes[3] += k
-
-
-@njit(cache=True, nogil=True)
-def split_pages(words, places, offsets, position, token):  # type: ignore[no-untyped-def]
-    """Write the positions and tokens of the page records at ``places``."""
-    for k in range(len(places)):
-        start = places[k] + HEAD + 2
-        explicit = words[start - 1] > 0
-        n = offsets[k]
-        size = offsets[k + 1] - n
-        for i in range(size):
-            position[n + i] = words[start + i] if explicit else i + 1
-            token[n + i] = words[start + i + (size if explicit else 0)]
-
-
-@njit(cache=True, nogil=True)
-def split_patterns(words, places, offsets, first_page, count, page, sequence):  # type: ignore[no-untyped-def]
-    """Write count, page and the rest (context, weight, clicks) of the pattern records at ``places``."""
-    for k in range(len(places)):
-        start = places[k] + HEAD
-        count[k] = words[places[k]]
-        page[k] = words[start] + first_page
-        for i in range(offsets[k + 1] - offsets[k]):
-            sequence[offsets[k] + i] = words[start + 1 + i]
-
-
-@njit(cache=True, nogil=True)
-def gather(begins, offsets, sequence, out):  # type: ignore[no-untyped-def]
-    """Write the items that begin at ``begins`` side by side, item ``k`` from ``offsets[k]`` on."""
-    for k in range(len(begins)):
-        for i in range(offsets[k + 1] - offsets[k]):
-            out[offsets[k] + i] = sequence[begins[k] + i]
+        sizes[3] += k + plain

@@ -21,7 +21,7 @@ from unskew.log.schema import Kind
 from unskew.mixing import FIRST, GOLDEN, mix
 
 EMPTY = -1
-# The words before a record's content: what the record carries, and the content's length.
+# The words before a record's content: what it carries, its length, and what else some kinds carry.
 HEAD = 2
 # Records looked up together, so that their cache misses overlap and what is written of them stays in
 # the cache.
@@ -142,6 +142,16 @@ def intern_rows(shown, rows, n, token, mask, problems):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
+def find_changes(keys, places):  # type: ignore[no-untyped-def]
+    """Write the places where a key differs from the one before it; returns how many there are."""
+    n = 0
+    for k in range(len(keys)):
+        places[n] = k
+        n += k == 0 or keys[k] != keys[k - 1]
+    return n
+
+
+@njit(cache=True, nogil=True)
 def mark_seen(keys, table, n):  # type: ignore[no-untyped-def]
     """Enter 64-bit keys into a set; returns the new size, or -1 if a key was there already."""
     last = np.uint64(len(table) - 1)
@@ -170,24 +180,28 @@ def _hash_record(content, start, end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def intern_records(offsets, content, n, table, words, mask, places):  # type: ignore[no-untyped-def]
+def intern_records(offsets, content, n, table, words, head, mask, places):  # type: ignore[no-untyped-def]
     """Find or enter the ``n`` records ``content[offsets[k]:offsets[k + 1]]``, at most a `BLOCK`.
 
     ``places[k]`` becomes its place in ``words``, negative (``~place``) where it was entered just now.
-    ``words[0]`` is the number of words in use. Returns how many were entered.
+    ``words[0]`` is the number of words in use, ``head`` how many stand before a content. ``places``
+    has room for one more. Returns how many were entered.
     """
     last = np.uint64(len(table) - 1)
     hashes = np.empty(BLOCK, np.uint64)
     used = words[0]
     entered = 0
-    # Looking at every record of a block before comparing any lets the memory work in parallel.
+    # Loops that do nothing but look at the memory of every record of a block, before any is compared,
+    # let the memory work in parallel.
     for k in range(n):
         hashes[k] = _hash_record(content, offsets[k], offsets[k + 1]) & mask
+    for k in range(n):
         places[k] = table[hashes[k] & last, 1]
     touched = 0
     for k in range(n):
         if places[k] != EMPTY:
-            touched += words[places[k] + 1]
+            end = places[k] + head + offsets[k + 1] - offsets[k]
+            touched += words[places[k] + 1] + words[end - 1]
     for k in range(n):
         start, size = offsets[k], offsets[k + 1] - offsets[k]
         h = hashes[k]
@@ -199,7 +213,7 @@ def intern_records(offsets, content, n, table, words, mask, places):  # type: ig
                 same = words[place + 1] == size
                 w = 0
                 while same and w < size:
-                    same = words[place + HEAD + w] == content[start + w]
+                    same = words[place + head + w] == content[start + w]
                     w += 1
                 if same:
                     found = place
@@ -210,16 +224,16 @@ def intern_records(offsets, content, n, table, words, mask, places):  # type: ig
             continue
         table[at, 0] = np.int64(h)
         table[at, 1] = used
-        words[used] = 0
+        for w in range(head):
+            words[used + w] = 0
         words[used + 1] = size
         for w in range(size):
-            words[used + HEAD + w] = content[start + w]
+            words[used + head + w] = content[start + w]
         places[k] = ~used
-        used += HEAD + size
+        used += head + size
         entered += 1
     words[0] = used
-    if touched < 0:  # never, but a sum that nobody looks at would not be computed
-        entered = 0
+    places[n] = touched  # a sum that nobody looks at would not be computed
     return entered
 
 
@@ -232,13 +246,13 @@ def tally(places, n, words):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def split_records(words, places):  # type: ignore[no-untyped-def]
-    """Write the place of every record whose head is not EMPTY; returns how many there are."""
+def split_records(words, head, places):  # type: ignore[no-untyped-def]
+    """Write the place of every record that does not carry EMPTY; returns how many there are."""
     n = 0
     place = 1
     while place < words[0]:
         if words[place] != EMPTY:
             places[n] = place
             n += 1
-        place += HEAD + words[place + 1]
+        place += head + words[place + 1]
     return n

@@ -113,7 +113,7 @@ def _merge(order, key, spare, spare_key, low, middle, high):  # type: ignore[no-
         to += 1
 
 
-def _in_buckets(bucket: IntArray, n_buckets: int) -> tuple[IntArray, IntArray]:
+def in_buckets(bucket: IntArray, n_buckets: int) -> tuple[IntArray, IntArray]:
     """Where each bucket begins, with the end at the end; and the items, bucket by bucket."""
     starts = np.zeros(n_buckets + 1, dtype=np.int64)
     np.cumsum(np.bincount(bucket, minlength=n_buckets), out=starts[1:])
@@ -126,7 +126,7 @@ def order_ragged(
     bucket: IntArray, n_buckets: int, offsets: IntArray, sequence: IntArray
 ) -> IntArray:
     """The order of ragged integer sequences by bucket, then lexicographically."""
-    starts, order = _in_buckets(bucket, n_buckets)
+    starts, order = in_buckets(bucket, n_buckets)
     spare = np.empty(len(bucket), dtype=np.int64)
     offsets, sequence = read_only(offsets), read_only(sequence)
     share(
@@ -139,7 +139,7 @@ def order_ragged(
 
 def order_keys(bucket: IntArray, n_buckets: int, key: IntArray) -> IntArray:
     """The order of single keys by bucket, then by key, then as they come."""
-    starts, order = _in_buckets(bucket, n_buckets)
+    starts, order = in_buckets(bucket, n_buckets)
     _sort_beside(order, key[order], starts)
     return order
 

@@ -261,7 +261,7 @@ def joined(data: Impressions, rows: RowsRead, options: LogOptions) -> Attached:
 def finished(rows: RowsRead, options: LogOptions) -> LogReading:
     """The reading of a log that was held in memory."""
     compactor = rows.coder.compactor
-    impressions = rows.coder.impressions() if compactor.n_valid else None
+    impressions = rows.coder.take_out()
     problems, notes = list(rows.problems), rows.notes
     index, bad = rows.features.index, None
     if impressions is not None:

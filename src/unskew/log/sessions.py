@@ -22,8 +22,9 @@ import pyarrow.compute as pc
 
 from unskew.log.coding import SessionCoder
 from unskew.log.columns import FeatureColumns, select_sql
-from unskew.log.compact import HashTable
-from unskew.log.interning import mark_seen
+from unskew.log.interning import find_changes, mark_seen
+from unskew.log.lanes import HashTable
+from unskew.log.ordering import read_only
 from unskew.log.read_ahead import read_ahead
 from unskew.log.schema import Columns
 from unskew.log.sources import SourceTable
@@ -182,9 +183,9 @@ class _SessionStream:
         if keys.null_count:
             # A null is reported later; until then it is a session like any other.
             keys = keys.fill_null(0 if pa.types.is_integer(keys.type) else "")
-        starts = np.flatnonzero(_differs(keys[1:], keys[:-1])) + 1
-        if self.last is None or _differs(keys[:1], self.last)[0]:
-            starts = np.concatenate(([0], starts))
+        starts = _changes(keys)
+        if self.last is not None and keys[0] == self.last[0]:
+            starts = starts[1:]
         if len(starts) and self.order is SessionOrder.ASCENDING_RUNS:
             self.runs.add(keys.take(pa.array(starts)))
         elif len(starts) and self.order is SessionOrder.SIDE_BY_SIDE:
@@ -211,12 +212,16 @@ class _SessionStream:
         row = np.asarray(batch.column("row")) if sorted_by_us else None
         self.coder.add(batch, starts, matrix, row)
         if self.spill is not None and self.coder.n_bytes > self.spill.limit:
-            piece = self.coder.restart()
+            piece = self.coder.take_out(keep_text=True)
             if piece is not None:
                 self.spill.take(piece)
 
 
-def _differs(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
-    if pa.types.is_integer(a.type):
-        return np.asarray(np.asarray(a) != np.asarray(b))
-    return np.asarray(pc.not_equal(a, b))
+def _changes(keys: pa.Array) -> npt.NDArray[np.int64]:
+    """Where a key differs from the one before it; the first one does."""
+    if not pa.types.is_integer(keys.type):
+        return np.concatenate(([0], np.flatnonzero(pc.not_equal(keys[1:], keys[:-1])) + 1))
+    codes = np.asarray(keys)
+    codes = codes.view(np.int64) if codes.itemsize == 8 else codes.astype(np.int64)
+    found = np.empty(len(codes), dtype=np.int64)
+    return found[: find_changes(read_only(codes), found)]
