@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from logs import doubly_robust_dcg, random_log
+from unskew.bias.competition import SPREAD
 from unskew.choose.assembly import averaged
 from unskew.choose.blend import (
+    HALF_HONEST,
     blend_weights,
     choose_blend,
     finish_helps,
@@ -17,8 +19,9 @@ from unskew.choose.blend import (
 from unskew.choose.budget import Budget, BudgetSpentError
 from unskew.choose.candidates import BLIND, DEBIASED, FINISH, Candidate
 from unskew.choose.found import Found, Member
-from unskew.choose.judge import Judge
+from unskew.choose.judge import Agreement, Judge
 from unskew.choose.search import Search
+from unskew.rankers.click_model.examination import Trained, matched
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.trees.merging import merged
 
@@ -26,40 +29,45 @@ from unskew.trees.merging import merged
 class TestTheShare:
     """The rule by which the trust is chosen."""
 
-    def test_debiasing_that_takes_the_order_out_is_trusted(self):
-        """Scores that followed the lists, and half as much afterwards: whole trust."""
-        assert trust_in_debiasing(0.8, 0.4, 1e6).value == 1.0
-        assert trust_in_debiasing(0.8, 0.2, 1e6).value == 1.0
+    @pytest.mark.parametrize(
+        ("agreement", "expected"),
+        [((1, 1, 0), 1.0), ((0.7, 1, 0.8), 0.35), ((0.7, 0.7, 0.1), 0.95), ((0.4, 0.7, 0.05), 0.8)],
+    )
+    def test_bias_against_noise(self, agreement, expected):
+        """Bias speaks for the debiased half, its own noise against it."""
+        assert trust_in_debiasing(Agreement(*agreement), 0.0).value == expected
 
-    def test_debiasing_that_changes_nothing_is_not(self):
-        """Scores that follow the lists as before: what the examination took up was not bias."""
-        assert trust_in_debiasing(0.4, 0.4, 1e6).value == 0.0
-        assert trust_in_debiasing(0.4, 0.5, 1e6).value == 0.0
+    @pytest.mark.parametrize(
+        ("agreement", "expected"),
+        [((0.9, 0.9, 0.9), 0.5), ((0.4, 0.7, 0.9), 0.25), ((0.7, 0.4, 0.9), 1.0), ((0, 0, 0), 0.5)],
+    )
+    def test_halves_that_differ_by_noise_alone(self, agreement, expected):
+        """Without bias the noise of each decides; halves that are equally sure count the same."""
+        assert trust_in_debiasing(Agreement(*agreement), 0.0).value == expected
 
-    def test_in_between(self):
-        """Twice the share of the order that was taken out, in steps of 0.05."""
-        assert trust_in_debiasing(0.8, 0.6, 1e6).value == 0.5
-        assert trust_in_debiasing(0.8, 0.63, 1e6).value == 0.4
+    def test_the_weight_is_that_of_the_smallest_error(self):
+        """The mean square error of the sum, with the shared noise, is nowhere smaller."""
+        agreement = Agreement(0.55, 0.76, 0.4)
+        trust = trust_in_debiasing(agreement, 0.0)
+        first, second = (2 / 3 * (1 - one) for one in agreement[:2])
+        t = np.linspace(0, 1, 1001)
+        error = (1 - t) ** 2 * (trust.bias + second) + t**2 * first + t * (1 - t) * second
+        assert trust.value == pytest.approx(t[np.argmin(error)], abs=0.026)
 
-    def test_lists_without_an_order_mislead_nobody(self):
-        """Shuffled lists: examination and relevance are told apart, so debiasing is trusted."""
-        assert trust_in_debiasing(0.0, 0.0, 1e6).value == 1.0
-        assert trust_in_debiasing(-0.1, 0.0, 1e6).value == 1.0
-        assert trust_in_debiasing(0.1, 0.1, 1e6).value == 0.5
-
-    def test_few_clicks_are_trusted_less(self):
-        """A thousand clicks give half of the trust."""
-        assert trust_in_debiasing(0.8, 0.4, 1_000).value == 0.5
-        assert trust_in_debiasing(0.8, 0.4, 0).value == 0.0
+    def test_lists_that_know_more(self):
+        """An examination that took up relevance halves the trust, and more of it takes all."""
+        whole = Agreement(1.0, 1.0, 0.5)
+        found = [trust_in_debiasing(whole, bend).value for bend in (-1.0, 0.0, HALF_HONEST, 1.0)]
+        assert found == [1.0, 1.0, 0.5, 0.0]
 
     def test_weights(self):
-        """LambdaMART takes a third of each half; parts without a share are not named."""
+        """LambdaMART takes a third of the one half and half of the other; no part has a share of 0."""
         assert blend_weights(0.0, finished=True, raw=False) == {"blind": 1.0}
         assert blend_weights(1.0, finished=False, raw=True) == {"debiased": 1.0}
         found = blend_weights(0.75, finished=True, raw=False)
         assert found == pytest.approx({"blind": 0.25, "debiased": 0.5, "finish": 0.25})
         found = blend_weights(0.25, finished=False, raw=True)
-        assert found == pytest.approx({"blind": 0.5, "raw": 0.25, "debiased": 0.25})
+        assert found == pytest.approx({"blind": 0.375, "raw": 0.375, "debiased": 0.25})
 
 
 @pytest.fixture(scope="module")
@@ -90,30 +98,61 @@ def test_the_judge_is_the_doubly_robust_dcg(search):
     np.testing.assert_allclose(judge.per_query(score), expected)
 
 
-def test_the_order_that_scores_follow_is_a_correlation_within_pages(search):
-    """The same as one number for each page and result, written out."""
-    judge = Judge(search.data, search.folds, search.found)
-    score, folds = judge.scores("blind")
-    pages = search.data.pages
-    x, y = [], []
-    for start, end in zip(pages.offsets[:-1], pages.offsets[1:], strict=True):
-        one, place = score[pages.document[start:end]], -pages.position[start:end].astype(float)
-        x += list(one - one.mean())
-        y += list(place - place.mean())
-    expected = np.dot(x, y) / np.sqrt(np.dot(x, x) * np.dot(y, y))
-    assert judge.order_followed("blind", folds) == pytest.approx(expected)
-    some = judge.order_followed("blind", folds[:2])
-    assert -1 <= some <= 1
+def test_agreement_is_a_correlation_within_queries(search):
+    """Each document by the model of its fold and by that of the next one, written out."""
+    judge, data, members = _judge_of(search)
+    weights = {"blind": 0.5, "raw": 0.5}
+
+    def scored(part, number, rows):
+        one = members(part)[number]
+        return one.ranker.predict(data.features.take(rows)) / one.score.std()
+
+    halves = {"debiased": ([], []), "undebiased": ([], [])}
+    for number in range(5):
+        for query in np.flatnonzero(search.folds.of_query == number):
+            rows = np.flatnonzero(data.documents.query == query)
+            for k, model in enumerate((number, (number + 1) % 5)):
+                for half, parts in (("debiased", {"debiased": 1.0}), ("undebiased", weights)):
+                    score = sum(w * scored(part, model, rows) for part, w in parts.items())
+                    halves[half][k].extend(score - score.mean())
+    debiased, undebiased = halves["debiased"], halves["undebiased"]
+    expected = [
+        np.corrcoef(*debiased)[0, 1],
+        np.corrcoef(*undebiased)[0, 1],
+        np.corrcoef(debiased[0], undebiased[0])[0, 1],
+    ]
+    np.testing.assert_allclose(judge.agreement(weights, [0, 1, 2, 3, 4]), expected, rtol=1e-9)
+    some = judge.agreement(weights, [0, 1])
+    assert all(-1 <= one <= 1 for one in some)
     assert some != pytest.approx(expected)
 
 
-def test_the_choice_follows_from_the_order(search):
+def _judge_of(search):
+    return Judge(search.data, search.folds, search.found), search.data, search.found.of
+
+
+def test_the_bend_is_that_of_documents_alike(search):
+    """The relevance of each document is that of the model that did not see its clicks."""
+    judge, data, members = _judge_of(search)
+    score, relevance = np.empty(len(data.documents)), np.empty(len(data.documents))
+    for number, member in members("debiased").items():
+        rows = search.folds[number].documents
+        score[rows] = member.ranker.predict(data.features.take(rows))
+        relevance[rows] = member.ranker.predict_relevance(data.features.take(rows))
+    trained = Trained(score, relevance, np.arange(len(score)))
+    bend = matched(data, trained, len(members("debiased")[0].ranker.t_plus_)).bend
+    expected = max(bend.eta / (1.0 + (bend.error / SPREAD) ** 2), 0.0)
+    assert judge.bend([0, 1, 2, 3, 4]) == pytest.approx(expected)
+    assert judge.bend([0, 1, 2]) >= 0.0
+
+
+def test_the_choice_follows_from_agreement_and_bend(search):
     """The trust is the rule's, and the blend is compared with none and with all of the trust."""
     judge = Judge(search.data, search.folds, search.found)
     chosen, blends, trust = choose_blend(judge, search.found)
     folds = [0, 1, 2, 3, 4]
-    before, after = (judge.order_followed(part, folds) for part in ("blind", "debiased"))
-    assert trust == trust_in_debiasing(before, after, search.data.n_clicks)
+    agreement = judge.agreement({"blind": 0.5, "raw": 0.5}, folds)
+    assert trust == trust_in_debiasing(agreement, judge.bend(folds))
     assert chosen is blends[0]
     assert chosen.trust == pytest.approx(trust.value)
     assert {round(one.trust, 9) for one in blends} >= {0.0, 1.0}

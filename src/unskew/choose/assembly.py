@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from unskew.array_types import FloatArray
-from unskew.choose.blend import Blend, Trust, choose_blend, tree_weights
+from unskew.choose.blend import HALF_HONEST, Blend, Trust, choose_blend, tree_weights
 from unskew.choose.candidates import BLIND, DEBIASED, FINISH, PAIRWISE, RAW, TITLES
 from unskew.choose.choice import Choice
 from unskew.choose.found import Found, Member
@@ -22,7 +22,7 @@ from unskew.trees.boosters import Trees
 from unskew.trees.merging import merged
 
 # A whole ranker takes the place of the blend only if it is better by so many standard errors.
-CLEARLY = 2.0
+CLEARLY = 3.0
 NEWTON_STEPS, LARGEST_STEP = 10, 2.0
 
 
@@ -112,10 +112,11 @@ def _about_trust(chosen: Blend, trust: Trust | None) -> str:
     if trust is None:
         only = "positions are ignored" if chosen.trust == 0 else "both halves count the same"
         return f"{only}: the search did not come to judge a debiased half"
+    known = "more" if trust.bend > HALF_HONEST else "no more"
     return (
-        f"{trust.value:.0%} debiased: the scores follow the order of the lists by {trust.before:.2f} "
-        f"where positions are ignored and by {trust.after:.2f} where they are not, and there are "
-        f"{trust.clicks:,.0f} clicks (the DCG does not decide it, which is corrected by the same "
+        f"{trust.value:.0%} debiased: both halves differ by {trust.bias:.2f} of the spread of scores "
+        f"beyond their noise, which is {trust.noise:.2f} for the debiased one, and the lists seem to "
+        f"know {known} than the features (the DCG does not decide it, which is corrected by the same "
         "examination)"
     )
 

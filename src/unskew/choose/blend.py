@@ -4,15 +4,16 @@
 
 with the standardised scores of both halves, each the mean over its models. Held-out clicks cannot
 choose the trust: their likelihood always asks for the whole examination, and so does any estimate of
-ranking quality that is corrected by that examination. What can be seen is what debiasing does. Where
-position bias has coloured a ranker that ignores positions, its scores follow the order in which the
-results were shown, and debiasing takes much of that away:
+ranking quality that is corrected by that examination. It is chosen as the weight of the better sum of
+two estimates, one without bias and one with less noise, which share half of the noise of the second:
 
-    trust = 2 * (1 - order followed after debiasing / order followed before)    between 0 and 1
+    trust = honesty * (bias + noise of the undebiased half / 2) / (bias + noise of the debiased half)
 
-Where lists were sorted by a relevance that the features do not have, or where there is no bias, the
-scores follow the lists as before: what the examination took up is then not bias, and the trust is
-small. Lists that follow nothing cannot mislead, and clicks must be many: see `trust_in_debiasing`.
+The noise of a half is how far two of its models disagree that saw different queries, two thirds of it,
+because the mean of several has less; the bias of the undebiased half is how far both halves disagree
+beyond that. All are shares of the variance of scores within a query. The honesty is small where the
+ranker that was logged knew more about relevance than the features tell (`unskew.bias.competition`): the
+examination then took up relevance, and the debiased half is no longer the one without bias.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ import numpy as np
 
 from unskew.choose.candidates import BLIND, DEBIASED, FINISH, RAW
 from unskew.choose.found import Found, Member
-from unskew.choose.judge import Judge
+from unskew.choose.judge import Agreement, Judge
 
-# The trust for each share of the order that debiasing took out of the scores.
-STEEPNESS = 2.0
-# Lists that follow the scores less than this tell examination from relevance by themselves.
-UNORDERED = 0.2
-# With so many clicks the trust is half of what it would be with endlessly many.
-HALF_TRUSTED = 1_000.0
+# The part of the noise of one model that is left in the mean of several.
+NOISE_LEFT = 2 / 3
+# The part of the noise of the undebiased half that the debiased one has too.
+SHARED = 1 / 2
+# The exponent by which the examination is off that halves the trust.
+HALF_HONEST = 0.15
 # The trust is rounded to multiples of this.
 STEP = 0.05
 # What LambdaMART counts in each half: on posterior relevance, and on raw clicks.
-FINISHING, UNDEBIASED_LAMBDAMART = 1 / 3, 1 / 3
+FINISHING, UNDEBIASED_LAMBDAMART = 1 / 3, 1 / 2
 # The finish must raise the DCG of held-out queries by so many standard errors.
 CLEARLY = 3.0
 
@@ -73,25 +74,24 @@ def trust_of(weights: Mapping[str, float]) -> float:
 class Trust:
     """How far the debiased half is trusted, and what it follows from.
 
-    ``before`` and ``after`` say how far the order of the lists is followed by the scores of the half
-    that ignores positions and by those of the debiased one.
+    ``bias`` and ``noise`` are shares of the variance of scores within a query, ``bend`` is the exponent
+    of the position by which the examination seems to be too steep.
     """
 
     value: float
-    before: float
-    after: float
-    clicks: float
+    bias: float
+    noise: float
+    bend: float
 
 
-def trust_in_debiasing(before: float, after: float, clicks: float) -> Trust:
-    """The trust that follows from how far both halves follow the order of the lists."""
-    share = STEEPNESS * (1.0 - after / before) if before > 0 else 1.0
-    share = float(np.clip(share, 0.0, 1.0))
-    # Lists without an order to follow are as good as shuffled ones.
-    free = float(np.clip(1.0 - before / UNORDERED, 0.0, 1.0))
-    share += (1.0 - share) * free
-    share *= clicks / (clicks + HALF_TRUSTED)
-    return Trust(round(STEP * round(share / STEP), 2), before, after, clicks)
+def trust_in_debiasing(agreement: Agreement, bend: float) -> Trust:
+    """The trust that follows from how far the models agree and from the bend of the examination."""
+    noise, less = (NOISE_LEFT * (1.0 - one) for one in (agreement.debiased, agreement.undebiased))
+    bias = max(agreement.debiased + agreement.undebiased - 2.0 * agreement.both, 0.0)
+    gained, of_all = bias + (1.0 - SHARED) * less, bias + noise + (1.0 - 2.0 * SHARED) * less
+    share = min(gained / of_all, 1.0) if of_all > 0 else 1.0
+    share /= 1.0 + (max(bend, 0.0) / HALF_HONEST) ** 2
+    return Trust(round(STEP * round(share / STEP), 2), bias, noise, bend)
 
 
 def blend_weights(trust: float, *, finished: bool, raw: bool) -> dict[str, float]:
@@ -113,15 +113,13 @@ def choose_blend(judge: Judge, found: Found) -> tuple[Blend, list[Blend], Trust 
         alone = Blend(blend_weights(0.0, finished=False, raw=raw))
         return alone, [alone], None
     both = sorted(common & set(found.of(DEBIASED)))
-    if not both:
-        # The models of the two halves judge each other on no query in common.
+    if len(both) < 2:
+        # Nothing tells how far two models of one half agree.
         middle = Blend(blend_weights(0.5, finished=False, raw=False))
         return middle, [middle], None
     raw, finished = (set(found.of(part)) >= set(both) for part in (RAW, FINISH))
-    trust = trust_in_debiasing(
-        judge.order_followed(BLIND, both), judge.order_followed(DEBIASED, both),
-        float(judge.data.n_clicks),
-    )  # fmt: skip
+    undebiased = blend_weights(0.0, finished=False, raw=raw)
+    trust = trust_in_debiasing(judge.agreement(undebiased, both), judge.bend(both))
     shares = [trust.value, *(share for share in (0.0, 1.0) if share != trust.value)]
     weights = [blend_weights(share, finished=finished, raw=raw) for share in shares]
     blends = measured(judge, both, weights)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.array_types import FloatArray
+from unskew.bias.competition import SHARE
 from unskew.choose.candidates import BLIND, DEBIASED
 from unskew.choose.found import Found, Member
 from unskew.choose.splits import Folds
@@ -16,13 +18,27 @@ from unskew.evaluation.counterfactual import CLIP
 from unskew.evaluation.metrics import METRICS
 from unskew.log.counts import sums
 from unskew.log.impressions import Impressions
+from unskew.log.merging import take_queries
+from unskew.rankers.click_model.examination import Trained, matched
 
 # The DCG is cut here.
 CUT = 10
 
 
+class Agreement(NamedTuple):
+    """Correlations of scores within queries, of models that saw different queries.
+
+    Between two models of the debiased half, between two of the undebiased one, and between one of
+    each; all on documents of which one of them did not see the clicks.
+    """
+
+    debiased: float
+    undebiased: float
+    both: float
+
+
 class Judge:
-    """Doubly robust DCG and the order of the lists, on the folds for which a search has models."""
+    """Doubly robust DCG and agreement, on the folds for which a search has models."""
 
     def __init__(self, data: Impressions, folds: Folds, found: Found, k: int = CUT) -> None:
         self.data, self._folds, self._found, self._k = data, folds, found, k
@@ -65,20 +81,57 @@ class Judge:
         """Which queries belong to these folds."""
         return np.flatnonzero(np.isin(self._folds.of_query, folds))
 
-    def order_followed(self, part: str, folds: Sequence[int]) -> float:
-        """How far the lists follow the scores of a part: their correlation with the place in a list.
+    def agreement(self, undebiased: Mapping[str, float], folds: Sequence[int]) -> Agreement:
+        """How far the models of the debiased half agree, and those of the other, a sum of parts."""
+        debiased, again = self._twice({DEBIASED: 1.0}, folds)
+        other, other_again = self._twice(undebiased, folds)
+        return Agreement(
+            _correlation(debiased, again),
+            _correlation(other, other_again),
+            _correlation(debiased, other),
+        )
 
-        1 if the scores fall evenly from the first result to the last, 0 if they have nothing to do with
-        it. Every page counts once, by what its results differ from their mean.
+    def _twice(
+        self, weights: Mapping[str, float], folds: Sequence[int]
+    ) -> tuple[FloatArray, FloatArray]:
+        """The scores of a sum of parts within their queries, by each fold's models and the next ones'.
+
+        The first have not seen the clicks of a document, the second have.
         """
-        pages = self.data.pages
-        page = np.repeat(np.arange(len(pages.query)), np.diff(pages.offsets))
-        taken = np.isin(self._folds.of_query[pages.query], folds)[page]
-        page, score = page[taken], self.scores(part)[0][pages.document[taken]]
-        place = -pages.position[taken].astype(np.float64)
-        score, place = (_centred(one, page, len(pages.query)) for one in (score, place))
-        spread = float(np.sqrt((score**2).sum() * (place**2).sum()))
-        return float((score * place).sum()) / spread if spread > 0 else 0.0
+        own, other = [], []
+        for k, number in enumerate(folds):
+            rows = self._rows(number)
+            features, query = self.data.features.take(rows), self.data.documents.query[rows]
+            one, two = np.zeros(len(rows)), np.zeros(len(rows))
+            for part, weight in weights.items():
+                members = self._found.of(part)
+                one += weight * _standardised(members[number])
+                following = members[folds[(k + 1) % len(folds)]]
+                unit = weight / following.spread if following.spread > 0 else 0.0
+                two += unit * following.ranker.predict(features)
+            own.append(_centred(one, query, self.data.n_queries))
+            other.append(_centred(two, query, self.data.n_queries))
+        return np.concatenate(own), np.concatenate(other)
+
+    def bend(self, folds: Sequence[int]) -> float:
+        """The exponent by which the examination of the debiased half is too steep, 0 if none is seen.
+
+        It is the part that can be told from noise of what documents alike say that stood against better
+        and worse ones.
+        """
+        score, relevance = (np.zeros(len(self.data.documents)) for _ in range(2))
+        members = [self._found.of(DEBIASED)[number] for number in folds]
+        for member in members:
+            assert member.relevance is not None, "the debiased half are click model rankers"  # noqa: S101
+            score[self._rows(member.fold)] = member.score
+            relevance[self._rows(member.fold)] = member.relevance
+        queries = self.queries_of(folds)
+        taken = np.isin(self.data.documents.query, queries)
+        data = take_queries(self.data, queries)
+        unseen = np.arange(len(data.documents))
+        n_positions = len(members[0].ranker.position_bias_)
+        found = matched(data, Trained(score[taken], relevance[taken], unseen), n_positions)
+        return max(found.bend.drawn / SHARE, 0.0)
 
 
 def _curves(member: Member) -> tuple[FloatArray, FloatArray]:
@@ -91,10 +144,16 @@ def _curves(member: Member) -> tuple[FloatArray, FloatArray]:
     return np.maximum(parameters["examination"] - base, 1e-6), base
 
 
-def _centred(values: FloatArray, group: npt.NDArray[np.intp], n: int) -> FloatArray:
+def _centred(values: FloatArray, group: npt.NDArray[np.integer], n: int) -> FloatArray:
     count = np.maximum(np.bincount(group, minlength=n), 1)
     found: FloatArray = values - (sums(group, values, n) / count)[group]
     return found
+
+
+def _correlation(a: FloatArray, b: FloatArray) -> float:
+    """The correlation of scores whose means are 0; 0 if they do not differ at all."""
+    spread = float(np.sqrt((a**2).sum() * (b**2).sum()))
+    return float((a * b).sum()) / spread if spread > 0 else 0.0
 
 
 def _standardised(member: Member) -> FloatArray:
