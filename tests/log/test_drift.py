@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import unskew
+from logs import random_log
+from unskew.log import log_summary
 from unskew.log.drift import compare_log, stability_index
 from unskew.log.log_summary import IdSample, LogSummary, hashed
 
@@ -130,6 +132,32 @@ def test_ids_are_the_same_as_number_and_text():
     """An id hashes alike whether it was read as a number or as text."""
     assert (hashed(np.array([7, 8])) == hashed(np.array(["7", "8"], dtype=object))).all()
     assert len(set(hashed(np.array(["🦊", "007", "7"], dtype=object)).tolist())) == 3
+    odd = np.array(["", "\ud800", "a", "aa", "a\0"], dtype=object)
+    assert len(set(hashed(odd).tolist())) == 5
+    assert len(hashed(np.empty(0, dtype=object))) == 0
+    largest = np.array([2**64 - 1, 7], dtype=np.uint64)
+    assert (hashed(largest) == hashed(np.array([str(2**64 - 1), "7"], dtype=object))).all()
+
+
+def test_a_hash_is_the_same_on_every_machine():
+    """Models are compared with logs of other days and machines."""
+    assert hashed(np.array([7, -12])).tolist() == [4054444201307775948, 7087411562300752786]
+
+
+def test_classes_of_a_large_log_rest_on_a_sample(monkeypatch):
+    """Edges and shares of a part of the documents are about those of all."""
+    data = random_log(5, n_queries=60, sessions_per_query=30)
+    whole = LogSummary.of(data)
+    monkeypatch.setattr(log_summary, "_MOST_DOCUMENTS", len(data.documents) // 2)
+    part = LogSummary.of(data)
+    assert part.n_documents == len(data.documents) // 2
+    for name, classes in whole.features.items():
+        assert part.features[name].edges != classes.edges
+        weight = log_summary.shown_documents(data)
+        k = data.features.names.index(name)
+        shares = part.features[name].shares_of(data.features, k, weight)
+        assert shares == pytest.approx(part.features[name].shares, abs=0.1)
+    assert (part.documents, part.queries) == (whole.documents, whole.queries)
 
 
 def test_samples_of_parts_are_the_sample_of_all():

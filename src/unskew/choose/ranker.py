@@ -43,8 +43,8 @@ class AutoRanker(TreeRanker):
     Queries are split into folds; whatever is judged on some queries was trained on others. The
     likelihood of held-out clicks chooses the click model and the size of the trees. The model is a
     blend of a debiased and an undebiased half, each of them several models of other queries; how far
-    the debiased half is trusted follows from how much of the order of the lists debiasing takes out of
-    the scores. All of it is one sum of trees.
+    the debiased half is trusted follows from its noise, from the bias of the other half and from whether
+    the lists know more than the features. All of it is one sum of trees.
 
     `fit` calls its ``callbacks`` after every trial; one that returns True ends the search. With
     ``init_model``, an earlier `AutoRanker` or its folder, nothing is chosen again: its trees grow on

@@ -98,6 +98,18 @@ def hash_rows(values, bits):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def hash_texts(begins, letters):  # type: ignore[no-untyped-def]
+    """A hash of every text ``letters[begins[k]:begins[k + 1]]``, the same on every machine."""
+    out = np.empty(len(begins) - 1, np.uint64)
+    for k in range(len(out)):
+        h = GOLDEN
+        for at in range(begins[k], begins[k + 1]):
+            h = _fold(h, letters[at])
+        out[k] = mix(_fold(h, begins[k + 1] - begins[k]))
+    return out
+
+
+@njit(cache=True, nogil=True)
 def _same_row(a, i, b, j):  # type: ignore[no-untyped-def]
     for f in range(a.shape[1]):
         x, y = a[i, f], b[j, f]

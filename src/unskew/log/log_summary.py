@@ -1,27 +1,33 @@
 """LogSummary: what a model remembers of the log it was trained on, to compare a later one with.
 
-It is small whatever the log: clicks by position, ten classes of each feature with how often each was
-shown, and a sample of the ids of documents and queries, as hashes.
+It is small whatever the log, and quickly made: clicks by position, ten classes of each feature with how
+often each was shown, by a sample of the documents of a large log, and a sample of the ids of documents
+and queries, as hashes.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from unskew.array_types import FloatArray
 from unskew.log.counts import count_statistics, sums
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
+from unskew.log.interning import hash_texts
+from unskew.log.ordering import read_only
+from unskew.mixing import GOLDEN, mix
 
 N_CLASSES = 10
 _MOST_CATEGORIES = 50
 _MOST_HASHES = 4096
+# The classes of features rest on so many documents at most.
+_MOST_DOCUMENTS = 50_000
 
 
 @dataclass(frozen=True)
@@ -63,21 +69,22 @@ class IdSample:
     @classmethod
     def of(cls, ids: npt.NDArray[Any]) -> IdSample:
         """The sample of some distinct ids."""
-        return cls(0, frozenset(hashed(ids).tolist()))._halved()
+        return cls._below(0, hashed(ids))
 
     @classmethod
     def joined(cls, samples: Sequence[IdSample]) -> IdSample:
         """The sample of all ids of which there are samples: the one of their union."""
         most = max((sample.halvings for sample in samples), default=0)
-        return cls(most, frozenset().union(*(sample.hashes for sample in samples)))._halved()
+        hashes: frozenset[int] = frozenset().union(*(sample.hashes for sample in samples))
+        return cls._below(most, np.array(list(hashes), dtype=np.uint64))
 
-    def _halved(self) -> IdSample:
-        """The hashes below the limit, halved until they are few enough."""
-        halvings, hashes = self.halvings, self.hashes
+    @classmethod
+    def _below(cls, halvings: int, hashes: npt.NDArray[np.uint64]) -> IdSample:
+        """The sample of hashes below a limit, which is halved until they are few enough."""
         while True:
-            hashes = frozenset(one for one in hashes if one < 2 ** (64 - halvings))
+            hashes = hashes[hashes <= np.uint64(2 ** (64 - halvings) - 1)]
             if len(hashes) <= _MOST_HASHES:
-                return IdSample(halvings, hashes)
+                return cls(halvings, frozenset(hashes.tolist()))
             halvings += 1
 
     def unseen(self, ids: npt.NDArray[Any], weight: FloatArray) -> tuple[int, float] | None:
@@ -93,10 +100,17 @@ class IdSample:
 
 def hashed(ids: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     """A 64-bit hash of every id as it is written: 7 and "7" are the same."""
-    digests = (
-        hashlib.blake2b(str(i).encode(errors="surrogatepass"), digest_size=8) for i in ids.tolist()
-    )
-    return np.frombuffer(b"".join(d.digest() for d in digests), dtype=">u8").astype(np.uint64)
+    if ids.dtype.kind in "iu":
+        texts = pa.array(ids).cast(pa.large_string()).cast(pa.large_binary())
+    else:
+        written = [str(one).encode(errors="surrogatepass") for one in ids.tolist()]
+        texts = pa.array(written, pa.large_binary())
+    if not len(texts):
+        return np.empty(0, dtype=np.uint64)
+    _, offsets, content = texts.buffers()
+    begins = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1]
+    letters = np.frombuffer(content or b"", dtype=np.uint8)
+    return np.asarray(hash_texts(read_only(begins), read_only(letters)))
 
 
 @dataclass(frozen=True)
@@ -120,11 +134,11 @@ class LogSummary:
     def of(cls, data: Impressions) -> LogSummary:
         """The summary of a log."""
         position, impressions, clicks = clicks_at(data)
-        weight = shown_documents(data)
-        features = data.features
+        rows = _sampled(len(data.documents))
+        weight, features = shown_documents(data)[rows], data.features.take(rows)
         return cls(
             n_sessions=data.n_sessions,
-            n_documents=data.n_documents,
+            n_documents=min(data.n_documents, len(rows)),
             positions=tuple(position.tolist()),
             impressions=tuple(impressions.tolist()),
             clicks=tuple(clicks.tolist()),
@@ -184,6 +198,14 @@ def shown_documents(data: Impressions) -> FloatArray:
     counts = count_statistics(data)
     shown = np.repeat(counts.impressions, np.diff(data.pages.offsets))
     return sums(data.pages.document, shown, len(data.documents))
+
+
+def _sampled(n: int) -> npt.NDArray[np.intp]:
+    """The rows of all documents, or of as many as classes rest on, drawn by a hash of their number."""
+    if n <= _MOST_DOCUMENTS:
+        return np.arange(n)
+    drawn = mix.py_func(np.arange(1, n + 1, dtype=np.uint64) * GOLDEN)
+    return np.sort(np.argpartition(drawn, _MOST_DOCUMENTS)[:_MOST_DOCUMENTS])
 
 
 def _classes(features: Features, k: int, weight: FloatArray) -> FeatureClasses:
