@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rows import Row, as_columns, logs
+from rows import Row, as_columns, logs, sessions_in
 
 import unskew
 from kinds import IDS, ids
 from unskew.errors import DataError, StoreError, UsageError
-from unskew.log.merging import balanced_buckets, merge, take_queries
+from unskew.log.merging import balanced_groups, cut_by_query, merge, take_queries
 from unskew.log.parts import PartsWriter, parts_writer, write_part
 from unskew.store import MANIFEST, manifest_text
 
@@ -67,11 +67,18 @@ def test_pieces_add_up_to_the_whole(rows: list[Row], n: int, seed: int) -> None:
 def test_cut_and_merged_is_the_same(rows: list[Row], n: int) -> None:
     """Every query is in exactly one of the cuts, and the cuts merged are what was cut."""
     data = _read(_table(rows))
-    buckets = balanced_buckets(data, n)
-    assert sorted(np.concatenate(buckets).tolist()) == list(range(data.n_queries))
-    cuts = [take_queries(data, bucket) for bucket in buckets]
+    group = balanced_groups(data, n)
+    assert group.shape == (data.n_queries,)
+    assert set(group.tolist()) <= set(range(n))
+    cuts = list(cut_by_query(data, group, n))
     assert sum(cut.n_sessions for cut in cuts) == data.n_sessions
     assert merge(cuts).equals(data)
+    for k, cut in enumerate(cuts):
+        mine = np.flatnonzero(group == k)
+        assert cut.queries.tolist() == data.queries[mine].tolist()
+        assert take_queries(data, mine).equals(cut)
+        expected = {one: n for one, n in sessions_in(data).items() if one[0] in cut.queries}
+        assert sessions_in(cut) == expected
 
 
 @pytest.mark.parametrize("kind", IDS)
@@ -276,8 +283,8 @@ def test_a_part_can_be_written_elsewhere(tmp_path: Path) -> None:
     data = _log()
     with parts_writer(tmp_path / "parts") as writer:
         assert isinstance(writer, PartsWriter)
-        for number, queries in enumerate(balanced_buckets(data, 2)):
-            written = write_part(take_queries(data, queries), writer.folder(number, "-try1"))
+        for number, cut in enumerate(cut_by_query(data, balanced_groups(data, 2), 2)):
+            written = write_part(cut, writer.folder(number, "-try1"))
             write_part(data, writer.folder(number, "-failed"))
             writer.take(written)
     assert unskew.load(tmp_path / "parts").equals(data)

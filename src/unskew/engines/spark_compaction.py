@@ -34,7 +34,7 @@ from unskew.log.attach import attach_features
 from unskew.log.coding import SessionCoder
 from unskew.log.columns import FeatureColumns, require_columns
 from unskew.log.impressions import Impressions
-from unskew.log.merging import merge, take_queries
+from unskew.log.merging import cut_by_query, merge
 from unskew.log.parts import Parts, WrittenPart, parts_writer, write_part
 from unskew.log.read import LogOptions
 from unskew.log.schema import Columns, Kind, Problem
@@ -177,9 +177,10 @@ def _compact_sessions(
             yield _row(_NO_PART, _PIECE, found)
         data = coder.take_out()
         if data is not None:
-            part = part_of(data.queries, n_parts)
-            for number in np.unique(part).tolist():
-                yield _row(number, _PIECE, take_queries(data, np.flatnonzero(part == number)))
+            numbers, group = np.unique(part_of(data.queries, n_parts), return_inverse=True)
+            cuts = cut_by_query(data, group, len(numbers))
+            for number, cut in zip(numbers.tolist(), cuts, strict=True):
+                yield _row(number, _PIECE, cut)
 
     return run
 

@@ -18,7 +18,7 @@ import numpy as np
 from unskew.claims import temporary_folder
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
-from unskew.log.merging import merge, take_queries
+from unskew.log.merging import cut_by_query, merge
 from unskew.log.parts import PartsWriter, parts_writer, save_parts
 from unskew.log.read import (
     LogOptions,
@@ -157,6 +157,5 @@ def _cuts(data: Impressions, group: Sequence[int], spill: Spill) -> Iterator[Imp
     if len(group) == 1:
         yield data
         return
-    part = spill.part_of(data.queries)
-    for number in group:
-        yield take_queries(data, np.flatnonzero(part == number))
+    at = np.searchsorted(np.array(group), spill.part_of(data.queries))
+    yield from cut_by_query(data, at, len(group))

@@ -6,7 +6,8 @@ apart are added up. The result is what compacting all their sessions together gi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from unskew.errors import DataError
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns, ragged_entries
 from unskew.log.interning import hash_rows
-from unskew.log.ordering import order_keys, order_ragged, read_only
+from unskew.log.ordering import in_buckets, order_keys, order_ragged, read_only
 from unskew.mixing import GOLDEN, mix
 
 
@@ -233,47 +234,61 @@ def _distinct(
 
 
 def take_queries(data: Impressions, queries: npt.NDArray[np.integer]) -> Impressions:
-    """The sessions of these queries (ascending indices), with documents and pages of their own.
+    """The sessions of these queries, in their order in the log."""
+    group = np.ones(data.n_queries, dtype=np.int64)
+    group[queries] = 0
+    return next(cut_by_query(data, group, 2))
 
-    Contexts and categories stay as they are, so that the same code means the same in every cut.
+
+def cut_by_query(data: Impressions, group: IntArray, n: int) -> Iterator[Impressions]:
+    """The sessions of each group of queries, with documents and pages of their own.
+
+    ``group`` says in which of ``n`` groups a query is. Contexts and categories stay as they are, so
+    that the same code means the same in every cut.
     """
-    keep = np.zeros(len(data.queries), dtype=np.bool_)
-    keep[queries] = True
-    query_place = np.cumsum(keep) - 1
-    documents = np.flatnonzero(keep[data.documents.query])
-    document_place = np.empty(len(data.documents), dtype=np.int32)
-    document_place[documents] = np.arange(len(documents))
-    pages = np.flatnonzero(keep[data.pages.query])
-    page_place = np.empty(len(data.pages), dtype=np.int32)
-    page_place[pages] = np.arange(len(pages))
-    offsets, entries = ragged_entries(data.pages.offsets, pages)
-    rows = np.flatnonzero(keep[data.pages.query[data.patterns.page]])
-    kept = data.take_patterns(rows)
-    patterns = kept.patterns
-    return Impressions(
-        data.queries[keep],
-        data.contexts,
-        Documents(
-            query_place[data.documents.query[documents]].astype(np.int32),
-            data.documents.doc[documents],
-            data.features.take(documents),
-        ),
-        Pages(
-            query_place[data.pages.query[pages]].astype(np.int32),
-            offsets,
-            document_place[data.pages.document[entries]],
-            data.pages.position[entries],
-        ),
-        Patterns(
-            page_place[patterns.page], patterns.context, patterns.weight, patterns.count,
-            patterns.offsets, patterns.slot, patterns.grade,
-        ),
-        data.gains,
-    )  # fmt: skip
+    page_group = group[data.pages.query]
+    queries, documents, pages, patterns = (
+        _Buckets(of, n)
+        for of in (group, group[data.documents.query], page_group, page_group[data.patterns.page])
+    )
+    for k in range(n):
+        document, page = documents[k], pages[k]
+        offsets, entries = ragged_entries(data.pages.offsets, page)
+        kept = data.take_patterns(patterns[k]).patterns
+        yield Impressions(
+            data.queries[queries[k]],
+            data.contexts,
+            Documents(
+                queries.place[data.documents.query[document]],
+                data.documents.doc[document],
+                data.features.take(document),
+            ),
+            Pages(
+                queries.place[data.pages.query[page]],
+                offsets,
+                documents.place[data.pages.document[entries]],
+                data.pages.position[entries],
+            ),
+            replace(kept, page=pages.place[kept.page]),
+            data.gains,
+        )
 
 
-def balanced_buckets(data: Impressions, n: int) -> list[IntArray]:
-    """The queries in ``n`` groups of about as many rows of documents and pages each.
+class _Buckets:
+    """Items by group: those of each group in their order, and the place of each in its group."""
+
+    def __init__(self, group: IntArray, n: int) -> None:
+        self._starts, self._order = in_buckets(group, n)
+        before = np.repeat(self._starts[:-1], np.diff(self._starts))
+        self.place = np.empty(len(group), dtype=np.int32)
+        self.place[self._order] = np.arange(len(group)) - before
+
+    def __getitem__(self, k: int) -> IntArray:
+        return self._order[self._starts[k] : self._starts[k + 1]]
+
+
+def balanced_groups(data: Impressions, n: int) -> IntArray:
+    """The group of each query, of ``n`` with about as many rows of documents and pages each.
 
     Queries are dealt out in an order that has nothing to do with their names, so that every group is
     a random sample of them.
@@ -285,5 +300,7 @@ def balanced_buckets(data: Impressions, n: int) -> list[IntArray]:
     )
     ends = np.cumsum(size[order])
     total = float(ends[-1]) if len(ends) else 0.0
-    group = np.minimum(((ends - size[order] / 2) / max(total, 1.0) * n).astype(np.int64), n - 1)
-    return [np.sort(order[group == k]).astype(np.int64) for k in range(n)]
+    group = np.empty(len(order), dtype=np.int64)
+    middle = (ends - size[order] / 2) / max(total, 1.0)
+    group[order] = np.minimum((middle * n).astype(np.int64), n - 1)
+    return group

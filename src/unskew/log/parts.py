@@ -27,11 +27,11 @@ from unskew.errors import StoreError, UsageError
 from unskew.log import saved
 from unskew.log.impressions import Impressions
 from unskew.log.merging import (
-    balanced_buckets,
+    balanced_groups,
+    cut_by_query,
     joined_categories,
     merge,
     recoded,
-    take_queries,
 )
 from unskew.progress import progress_bar
 from unskew.store import (
@@ -458,8 +458,8 @@ def save_parts(
         parts_writer(path) as writer,
         progress_bar("Writing parts", n_parts, show=progress) as advance,
     ):
-        for queries in balanced_buckets(data, n_parts):
-            writer.add(take_queries(data, queries))
+        for part in cut_by_query(data, balanced_groups(data, n_parts), n_parts):
+            writer.add(part)
             advance(1)
 
 

@@ -20,7 +20,7 @@ from unskew.errors import StoreError
 from unskew.log import saved
 from unskew.log.impressions import Impressions
 from unskew.log.keys import is_whole_number, key_hashes
-from unskew.log.merging import merge, take_queries
+from unskew.log.merging import cut_by_query, merge
 
 # What the records of a compactor may take before they are written to disk.
 DEFAULT_LIMIT = 2**29
@@ -63,8 +63,7 @@ class Spill:
         for name, keys in columns.items():
             self._whole[name] = self._whole[name] and all(map(is_whole_number, keys.tolist()))
         part = self.part_of(data.queries)
-        for k in range(self.n_parts):
-            cut = take_queries(data, np.flatnonzero(part == k))
+        for k, cut in enumerate(cut_by_query(data, part, self.n_parts)):
             self.n_documents[k] += len(cut.documents)
             try:
                 saved.save_impressions(cut, self.folder / f"{self.n_pieces:05d}-{k:05d}")
