@@ -6,7 +6,6 @@ dictionary. At the end, `KeyCoder.decode` turns codes into sorted keys and indic
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unskew.log.features import Features
+from unskew.log.interning import hash_texts
+from unskew.log.ordering import read_only
 
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = range(-(2**63), 2**63)
@@ -125,9 +126,18 @@ def _filled(keys: pa.Array, value: Any) -> pa.Array:
 
 
 def key_hashes(keys: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-    """A hash of every key that is the same in every process and on every machine."""
-    digests = b"".join(
-        hashlib.blake2b(str(key).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        for key in keys.tolist()
-    )
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+    """A hash of every key as it is written, the same in every process and on every machine.
+
+    7 and "7" have the same.
+    """
+    if keys.dtype.kind in "iu":
+        texts = pa.array(keys).cast(pa.large_string()).cast(pa.large_binary())
+    else:
+        written = [str(key).encode("utf-8", "surrogatepass") for key in keys.tolist()]
+        texts = pa.array(written, pa.large_binary())
+    if not len(texts):
+        return np.empty(0, dtype=np.uint64)
+    _, offsets, content = texts.buffers()
+    begins = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1]
+    letters = np.frombuffer(content or b"", dtype=np.uint8)
+    return np.asarray(hash_texts(read_only(begins), read_only(letters)))

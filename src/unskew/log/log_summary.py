@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from unskew.array_types import FloatArray
 from unskew.log.counts import count_statistics, sums
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
-from unskew.log.interning import hash_texts
-from unskew.log.ordering import read_only
+from unskew.log.keys import key_hashes
 from unskew.mixing import GOLDEN, mix
 
 N_CLASSES = 10
@@ -69,7 +67,7 @@ class IdSample:
     @classmethod
     def of(cls, ids: npt.NDArray[Any]) -> IdSample:
         """The sample of some distinct ids."""
-        return cls._below(0, hashed(ids))
+        return cls._below(0, key_hashes(ids))
 
     @classmethod
     def joined(cls, samples: Sequence[IdSample]) -> IdSample:
@@ -89,28 +87,13 @@ class IdSample:
 
     def unseen(self, ids: npt.NDArray[Any], weight: FloatArray) -> tuple[int, float] | None:
         """How many of other ids the sample can judge, and the weight of those that are new to it."""
-        hashes = hashed(ids)
+        hashes = key_hashes(ids)
         judged = hashes < np.uint64(2 ** (64 - self.halvings)) if self.halvings else hashes >= 0
         total = float(weight[judged].sum())
         if not total > 0:
             return None
         known = np.isin(hashes[judged], np.array(sorted(self.hashes), dtype=np.uint64))
         return int(judged.sum()), float(weight[judged][~known].sum()) / total
-
-
-def hashed(ids: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-    """A 64-bit hash of every id as it is written: 7 and "7" are the same."""
-    if ids.dtype.kind in "iu":
-        texts = pa.array(ids).cast(pa.large_string()).cast(pa.large_binary())
-    else:
-        written = [str(one).encode(errors="surrogatepass") for one in ids.tolist()]
-        texts = pa.array(written, pa.large_binary())
-    if not len(texts):
-        return np.empty(0, dtype=np.uint64)
-    _, offsets, content = texts.buffers()
-    begins = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1]
-    letters = np.frombuffer(content or b"", dtype=np.uint8)
-    return np.asarray(hash_texts(read_only(begins), read_only(letters)))
 
 
 @dataclass(frozen=True)
