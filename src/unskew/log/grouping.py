@@ -311,18 +311,27 @@ def group_sessions(sessions, lane, lanes, check_docs, mask, tables, pages, probl
     and how many sessions were counted.
     """
     n = len(sessions.starts) - 1
+    # As numbers and not as constants, for each of which the kernel would be compiled.
+    page_head, pattern_head = np.int64(PAGE_HEAD), np.int64(HEAD)
     for low in range(0, n, BLOCK):
         k = _encode_pages(sessions, low, min(low + BLOCK, n), lane, lanes, pages)
         words = tables.page_words
         sizes[0] += intern_records(
-            pages.offsets, pages.content, k, tables.pages, words, PAGE_HEAD, mask, pages.places
+            pages.offsets, pages.content, k, tables.pages, words, page_head, mask, pages.places
         )
         k, sizes[2], plain = _encode_patterns(
             sessions, pages, k, words, sizes[2], check_docs, problems
         )
         words = tables.pattern_words
         sizes[1] += intern_records(
-            pages.offsets, pages.content, k, tables.patterns, words, HEAD, mask, pages.places
+            pages.offsets,
+            pages.content,
+            k,
+            tables.patterns,
+            words,
+            pattern_head,
+            mask,
+            pages.places,
         )
         tally(pages.places, k, words)
         sizes[3] += k + plain
