@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -17,3 +18,8 @@ def mix(x):  # type: ignore[no-untyped-def]
     x = (x ^ (x >> _S30)) * FIRST
     x = (x ^ (x >> _S27)) * _SECOND
     return x ^ (x >> _S31)
+
+
+def shuffled_keys(n: int) -> npt.NDArray[np.uint64]:
+    """A number for each of ``n`` things, always the same, whose order is as good as random."""
+    return np.asarray(mix.py_func(np.arange(1, n + 1, dtype=np.uint64) * GOLDEN))

@@ -108,7 +108,7 @@ def test_lists_that_differ_in_order_only_are_two_pages() -> None:
 def test_documents_of_any_size(
     docs: list[list[int]], first: int, backwards: bool, weight: float
 ) -> None:
-    """Small numbers share a word and large ones do not; odd lists, gaps and any order of rows too."""
+    """Small ids and large ones, odd lists, gaps and any order of rows."""
     rows = [
         Row(s, s % 2, doc, position, int(s % 3 == 0 and position == first), weight, None)
         for s, shown in enumerate(docs)

@@ -85,9 +85,14 @@ class Bend:
     error: float
 
     @property
+    def told(self) -> float:
+        """The part of eta that can be told from noise: it is drawn towards 0 by its error."""
+        return self.eta / (1.0 + (self.error / SPREAD) ** 2)
+
+    @property
     def drawn(self) -> float:
-        """What is made good of eta, drawn towards 0 by its error."""
-        return SHARE * self.eta / (1.0 + (self.error / SPREAD) ** 2)
+        """What is made good of eta."""
+        return SHARE * self.told
 
     @property
     def doubtful(self) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.array_types import FloatArray
-from unskew.bias.competition import SHARE
 from unskew.choose.candidates import BLIND, DEBIASED
 from unskew.choose.found import Found, Member
 from unskew.choose.splits import Folds
@@ -131,7 +130,7 @@ class Judge:
         unseen = np.arange(len(data.documents))
         n_positions = len(members[0].ranker.position_bias_)
         found = matched(data, Trained(score[taken], relevance[taken], unseen), n_positions)
-        return max(found.bend.drawn / SHARE, 0.0)
+        return max(found.bend.told, 0.0)
 
 
 def _curves(member: Member) -> tuple[FloatArray, FloatArray]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from unskew.compiling import INNER
 from unskew.mixing import GOLDEN, mix
 
 _S11 = np.uint64(11)
@@ -25,7 +26,7 @@ class Streams(NamedTuple):
     first: int
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def open_stream(key, session):  # type: ignore[no-untyped-def]
     """The state in which the stream of a session begins."""
     return mix(key ^ mix(np.uint64(session) * GOLDEN + GOLDEN))

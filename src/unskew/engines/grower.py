@@ -26,7 +26,7 @@ from unskew.engines.edges import edge_matrix, edges, points_for, summaries
 from unskew.engines.group import Group
 from unskew.errors import DataError
 from unskew.log.features import Features
-from unskew.mixing import GOLDEN, mix
+from unskew.mixing import GOLDEN, mix, shuffled_keys
 from unskew.trees.boosters import Trees, allowed_names, xgboost_allows
 from unskew.trees.xgboost_trees import XGBoostTrees
 
@@ -67,8 +67,7 @@ class Sampling:
 
     def chosen(self, n_features: int, number: int) -> npt.NDArray[np.intp]:
         """Which features the tree of that number sees."""
-        key = mix.py_func(np.arange(1, n_features + 1, dtype=np.uint64) * GOLDEN)
-        order = np.argsort(self._drawn(key, number), kind="stable")
+        order = np.argsort(self._drawn(shuffled_keys(n_features), number), kind="stable")
         return np.sort(order[: self.count(n_features)])
 
     def _drawn(self, key: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.uint64]:

@@ -17,6 +17,7 @@ from llvmlite import ir
 from numba import njit
 from numba.extending import intrinsic
 
+from unskew.compiling import INNER
 from unskew.export.trees import Forest, Node
 
 # What a split compares: a number, where a missing value goes right or left, or categories.
@@ -165,7 +166,7 @@ def _goes_left(flat, k, x):  # type: ignore[no-untyped-def]
     return _category_left(flat, k, x)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _add_by_masks(flat, columns, rows, score):  # type: ignore[no-untyped-def]
     """Add every tree to the scores of a block of rows, whose values are given by columns."""
     every = ~(flat.mask[:1] & ~flat.mask[:1])[0] if len(flat.mask) else ~np.zeros(1, np.uint32)[0]
@@ -189,7 +190,7 @@ def _add_by_masks(flat, columns, rows, score):  # type: ignore[no-untyped-def]
             score[i] += flat.value[first + np.int64(_lowest_bit(open_leaves[i]))]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _add_by_walking(flat, columns, rows, score):  # type: ignore[no-untyped-def]
     for t in range(len(flat.splits) - 1):
         first = flat.splits[t]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from unskew.array_types import IntArray
 from unskew.log.grouping import NO_CONTEXT, CodedSessions
 from unskew.log.impressions import Impressions
-from unskew.log.interning import FeatureRows, RowTable, intern_rows
-from unskew.log.lanes import Lane, Versions, bits_of
+from unskew.log.interning import FeatureRows, RowTable, bits_of, intern_rows
+from unskew.log.lanes import Lane, Versions
 from unskew.log.ordering import read_only
 from unskew.log.problems import Problems, explain_refused, weight_is_valid
 from unskew.log.tabulating import Coders, tabulate
@@ -75,7 +75,6 @@ class Compactor:
         self._rows = Versions(tuple(feature_names), feature_dtype)
         self._lanes = [Lane() for _ in range(lanes or min(n_threads(), MOST_LANES))]
         self._pool: ThreadPoolExecutor | None = None
-        self._numbers = np.arange(0)
 
     def add(self, batch: SessionBatch) -> None:
         """Take in the sessions of one batch."""
@@ -144,17 +143,11 @@ class Compactor:
         if batch.weight is not None:
             weight = np.ascontiguousarray(batch.weight[begin])
         columns = (
-            batch.starts, self._each_row(len(batch.query) + 1), batch.query, batch.doc, token,
-            batch.position, batch.grade, batch.row, context, weight.view(np.int64),
+            batch.starts, batch.query, batch.doc, token, batch.position, batch.grade, batch.row,
+            context, weight.view(np.int64),
         )  # fmt: skip
         # The kernels add to what is refused; everything else is only read.
         return CodedSessions._make([*map(read_only, columns), _refused(batch)])
-
-    def _each_row(self, n: int) -> IntArray:
-        """0, 1, 2, …, of which batches of the same size share one array."""
-        if len(self._numbers) < n:
-            self._numbers = np.arange(n)
-        return self._numbers[:n]
 
     def _versions(self, batch: SessionBatch, features: npt.NDArray[np.floating]) -> IntArray:
         """The version of the document that each row shows."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from unskew.compiling import INNER
 from unskew.log.problems import report
 from unskew.log.schema import Kind
 from unskew.mixing import FIRST, GOLDEN, mix
@@ -51,7 +52,7 @@ class RowTable(NamedTuple):
     values: npt.NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _fold(h, value):  # type: ignore[no-untyped-def]
     h = (h ^ np.uint64(value)) * FIRST
     return h ^ (h >> _S29)
@@ -70,7 +71,7 @@ def rehash(old, new):  # type: ignore[no-untyped-def]
             new[at, 1] = old[k, 1]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _hash_row(values, bits, r):  # type: ignore[no-untyped-def]
     """A hash of one feature row: every NaN is alike, and so are 0.0 and -0.0."""
     h = GOLDEN
@@ -83,6 +84,11 @@ def _hash_row(values, bits, r):  # type: ignore[no-untyped-def]
         else:
             h = _fold(h, bits[r, f])
     return h
+
+
+def bits_of(values: npt.NDArray[np.floating]) -> npt.NDArray[np.unsignedinteger]:
+    """The values seen as unsigned integers."""
+    return values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
 
 
 @njit(cache=True, nogil=True)
@@ -109,7 +115,7 @@ def hash_texts(begins, letters):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _same_row(a, i, b, j):  # type: ignore[no-untyped-def]
     for f in range(a.shape[1]):
         x, y = a[i, f], b[j, f]
@@ -154,16 +160,6 @@ def intern_rows(shown, rows, n, token, mask, problems):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def find_changes(keys, places):  # type: ignore[no-untyped-def]
-    """Write the places where a key differs from the one before it; returns how many there are."""
-    n = 0
-    for k in range(len(keys)):
-        places[n] = k
-        n += k == 0 or keys[k] != keys[k - 1]
-    return n
-
-
-@njit(cache=True, nogil=True)
 def mark_seen(keys, table, n):  # type: ignore[no-untyped-def]
     """Enter 64-bit keys into a set; returns the new size, or -1 if a key was there already."""
     last = np.uint64(len(table) - 1)
@@ -179,7 +175,7 @@ def mark_seen(keys, table, n):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _hash_record(content, start, end):  # type: ignore[no-untyped-def]
     """A hash of ``content[start:end]``, in two chains that the processor computes side by side."""
     one, other = GOLDEN, FIRST
@@ -191,7 +187,7 @@ def _hash_record(content, start, end):  # type: ignore[no-untyped-def]
     return mix(one ^ (other >> _ONE))
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def intern_records(offsets, content, n, table, words, head, mask, places):  # type: ignore[no-untyped-def]
     """Find or enter the ``n`` records ``content[offsets[k]:offsets[k + 1]]``, at most a `BLOCK`.
 
@@ -204,7 +200,8 @@ def intern_records(offsets, content, n, table, words, head, mask, places):  # ty
     used = words[0]
     entered = 0
     # Loops that do nothing but look at the memory of every record of a block, before any is compared,
-    # let the memory work in parallel.
+    # let the memory work in parallel. The end of a shorter record than this one is not past the room:
+    # there is room for all of these records behind the last one.
     for k in range(n):
         hashes[k] = _hash_record(content, offsets[k], offsets[k + 1]) & mask
     for k in range(n):
@@ -249,7 +246,7 @@ def intern_records(offsets, content, n, table, words, head, mask, places):  # ty
     return entered
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def tally(places, n, words):  # type: ignore[no-untyped-def]
     """Count one session for each of the ``n`` places that `intern_records` returned."""
     for k in range(n):

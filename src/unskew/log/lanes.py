@@ -121,11 +121,6 @@ class Versions:
         self.values = _grown(self.values, n, n + more)
 
 
-def bits_of(values: npt.NDArray[np.floating]) -> npt.NDArray[np.unsignedinteger]:
-    """The values seen as unsigned integers."""
-    return values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
-
-
 def _empty_table(size: int) -> IntArray:
     table = np.empty((size, 2), dtype=np.int64)
     table[:, 1] = EMPTY

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from unskew.log.grouping import NO_CONTEXT, PAGE_HEAD, WEIGHT_ONE, read_result
+from unskew.log.grouping import NO_CONTEXT, PAGE_HEAD, WEIGHT_ONE
 from unskew.log.interning import EMPTY, HEAD
 from unskew.mixing import GOLDEN
 
@@ -41,9 +41,12 @@ def list_entries(words, at, lane, starts, order, offsets, place, token, begins, 
         last = np.uint64(room - 1)
         n = 0
         for k in range(starts[q], starts[q + 1]):
-            mark_at = at[order[k]] + PAGE_HEAD + 1
-            for i in range(offsets[k + 1] - offsets[k]):
-                position, t = read_result(i, words, mark_at)
+            start = at[order[k]] + PAGE_HEAD + 2
+            size = offsets[k + 1] - offsets[k]
+            explicit = words[start - 1] > 0
+            tokens_from = start + (size if explicit else 0)
+            for i in range(size):
+                t = words[tokens_from + i]
                 h = (np.uint64(t) * GOLDEN) >> _S32 & last
                 while numbers[h] != EMPTY and token[begin + numbers[h]] != t:
                     h = (h + _ONE) & last
@@ -51,6 +54,7 @@ def list_entries(words, at, lane, starts, order, offsets, place, token, begins, 
                     numbers[h] = n
                     token[begin + n] = t
                     n += 1
+                position = words[start + i] if explicit else i + 1
                 place[offsets[k] + i] = position << 32 | np.int64(numbers[h])
         begins[q] = begin
         n_tokens[q] = n

@@ -19,7 +19,7 @@ from unskew.log.counts import count_statistics, sums
 from unskew.log.features import Features
 from unskew.log.impressions import Impressions
 from unskew.log.keys import key_hashes
-from unskew.mixing import GOLDEN, mix
+from unskew.mixing import shuffled_keys
 
 N_CLASSES = 10
 _MOST_CATEGORIES = 50
@@ -187,8 +187,7 @@ def _sampled(n: int) -> npt.NDArray[np.intp]:
     """The rows of all documents, or of as many as classes rest on, drawn by a hash of their number."""
     if n <= _MOST_DOCUMENTS:
         return np.arange(n)
-    drawn = mix.py_func(np.arange(1, n + 1, dtype=np.uint64) * GOLDEN)
-    return np.sort(np.argpartition(drawn, _MOST_DOCUMENTS)[:_MOST_DOCUMENTS])
+    return np.sort(np.argpartition(shuffled_keys(n), _MOST_DOCUMENTS)[:_MOST_DOCUMENTS])
 
 
 def _classes(features: Features, k: int, weight: FloatArray) -> FeatureClasses:

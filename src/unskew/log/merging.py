@@ -17,9 +17,9 @@ from unskew.array_types import IntArray
 from unskew.errors import DataError
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns, ragged_entries
-from unskew.log.interning import hash_rows
+from unskew.log.interning import bits_of, hash_rows
 from unskew.log.ordering import in_buckets, order_keys, order_ragged, read_only
-from unskew.mixing import GOLDEN, mix
+from unskew.mixing import shuffled_keys
 
 
 def merge(pieces: Sequence[Impressions]) -> Impressions:
@@ -118,8 +118,7 @@ def _documents(
     _, rank = np.unique(doc, return_inverse=True)
     if features.n_features:
         values = np.ascontiguousarray(features.values)
-        bits = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
-        version = hash_rows(read_only(values), read_only(bits))
+        version = hash_rows(read_only(values), read_only(bits_of(values)))
         sequence = np.column_stack((rank, version)).ravel().astype(np.int64)
         order = order_ragged(query, len(queries), np.arange(len(query) + 1) * 2, sequence)
     else:
@@ -293,8 +292,7 @@ def balanced_groups(data: Impressions, n: int) -> IntArray:
     Queries are dealt out in an order that has nothing to do with their names, so that every group is
     a random sample of them.
     """
-    numbers = np.arange(1, len(data.queries) + 1, dtype=np.uint64)
-    order = np.argsort(mix.py_func(numbers * GOLDEN), kind="stable")
+    order = np.argsort(shuffled_keys(len(data.queries)), kind="stable")
     size = np.bincount(data.documents.query, minlength=len(order)) + np.bincount(
         data.pages.query, np.diff(data.pages.offsets), minlength=len(order)
     )

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from numba import njit
 
 from unskew.array_types import FloatArray, IntArray
+from unskew.compiling import INNER
 from unskew.threads import share
 
 _SHORT = 24
@@ -20,7 +21,7 @@ _SHORT = 24
 _MOST_THREADS = 8
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _precedes(offsets, sequence, a, b):  # type: ignore[no-untyped-def]
     """Whether item ``a`` comes before or equals item ``b`` in lexicographic order."""
     i, j = offsets[a], offsets[b]
@@ -32,7 +33,7 @@ def _precedes(offsets, sequence, a, b):  # type: ignore[no-untyped-def]
     return offsets[a + 1] - offsets[a] <= offsets[b + 1] - offsets[b]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def merge_sort(items, spare, first, end, offsets, sequence):  # type: ignore[no-untyped-def]
     """Sort ``items[first:end]``; item ``k`` is ``sequence[offsets[k]:offsets[k + 1]]``."""
     width = 1
@@ -83,7 +84,7 @@ def _sort_keys(order, key, spare, spare_key, starts, first, end):  # type: ignor
             width *= 2
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _insertion_sort(order, key, low, high):  # type: ignore[no-untyped-def]
     for k in range(low + 1, high):
         x, item = key[k], order[k]

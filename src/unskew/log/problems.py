@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numba import njit
 
 from unskew.array_types import IntArray
+from unskew.compiling import INNER
 from unskew.log.impressions import ragged_entries
 from unskew.log.schema import MAX_GRADE, MAX_POSITION, Kind
 
@@ -64,7 +65,7 @@ class Problems(NamedTuple):
         return [(k, int(counts[k]), int(self.first_row[k])) for k in Kind if counts[k]]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def report(problems, kind, row):  # type: ignore[no-untyped-def]
     """Count a problem inside a kernel and remember its first row."""
     problems.counts[kind] += 1

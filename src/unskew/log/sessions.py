@@ -22,9 +22,8 @@ import pyarrow.compute as pc
 
 from unskew.log.coding import SessionCoder
 from unskew.log.columns import FeatureColumns, select_sql
-from unskew.log.interning import find_changes, mark_seen
+from unskew.log.interning import mark_seen
 from unskew.log.lanes import HashTable
-from unskew.log.ordering import read_only
 from unskew.log.read_ahead import read_ahead
 from unskew.log.schema import Columns
 from unskew.log.sources import SourceTable
@@ -222,6 +221,4 @@ def _changes(keys: pa.Array) -> npt.NDArray[np.int64]:
     if not pa.types.is_integer(keys.type):
         return np.concatenate(([0], np.flatnonzero(pc.not_equal(keys[1:], keys[:-1])) + 1))
     codes = np.asarray(keys)
-    codes = codes.view(np.int64) if codes.itemsize == 8 else codes.astype(np.int64)
-    found = np.empty(len(codes), dtype=np.int64)
-    return found[: find_changes(read_only(codes), found)]
+    return np.concatenate(([0], np.flatnonzero(codes[1:] != codes[:-1]) + 1))

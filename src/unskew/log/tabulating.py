@@ -16,9 +16,9 @@ from unskew.array_types import IntArray
 from unskew.log.features import Features
 from unskew.log.grouping import NO_CONTEXT, PAGE_HEAD, PLAIN
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
-from unskew.log.interning import HEAD, hash_rows
+from unskew.log.interning import HEAD, bits_of, hash_rows
 from unskew.log.keys import KeyCoder, decode_categories
-from unskew.log.lanes import Lane, Versions, bits_of
+from unskew.log.lanes import Lane, Versions
 from unskew.log.listing import (
     PatternColumns,
     arrange_patterns,
@@ -79,7 +79,9 @@ def _page_columns(
     for lane, at in zip(lanes, places, strict=True):
         words = lane.pages.words
         query.append(words[at + PAGE_HEAD])
-        sizes.append(words[at + PAGE_HEAD + 1] >> 2)
+        # A record is a query and a mark, then the tokens, and the positions if explicit.
+        content, explicit = words[at + 1] - 2, words[at + PAGE_HEAD + 1] > 0
+        sizes.append(np.where(explicit, content // 2, content))
         plain.append(words[at + PLAIN])
     return np.concatenate(query), np.concatenate(sizes), plain
 

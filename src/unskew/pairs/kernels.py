@@ -26,6 +26,7 @@ from numba import njit
 from numpy.polynomial import Chebyshev, Polynomial
 
 from unskew.array_types import FloatArray
+from unskew.compiling import INNER
 
 # Lets the compiler fuse multiplications with additions and reorder sums within a loop, always in
 # the same way; infinities and NaN keep their meaning.
@@ -104,7 +105,7 @@ def _exponentials(gap, e_i, e_j):  # type: ignore[no-untyped-def]
     return exp(min(gap, 0.0)), exp(min(-gap, 0.0))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy", **INNER)
 def _rank_page(page, table, scores, ranking):  # type: ignore[no-untyped-def]
     """Order the slots of a page by score and note the discount of each slot's rank.
 
@@ -131,7 +132,7 @@ def _rank_page(page, table, scores, ranking):  # type: ignore[no-untyped-def]
         ranking.discount[first + order[k]] = ranking.discounts[k - first]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(error_model="numpy", fastmath=_FAST, **INNER)
 def _add_losses(page, table, sigma, biases, ranking, plus, minus):  # type: ignore[no-untyped-def]
     """Add the losses of a page's pairs to those of the positions."""
     first = table.entries[page]
@@ -165,7 +166,7 @@ def rank_and_sum_losses(first, end, table, scores, biases, ranking, losses):  # 
                 _add_losses(page, table, scores.sigma, biases, ranking, plus, minus)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(error_model="numpy", fastmath=_FAST, **INNER)
 def _add_gradients(page, table, sigma, biases, ranking, gradient, hessian):  # type: ignore[no-untyped-def]
     """Add the derivatives of a page's pairs to those of its entries."""
     first = table.entries[page]

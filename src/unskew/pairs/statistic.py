@@ -18,6 +18,7 @@ import numpy.typing as npt
 from numba import njit
 
 from unskew.array_types import FloatArray, Int32Array, IntArray
+from unskew.compiling import INNER
 from unskew.log.grades import gain
 from unskew.log.impressions import Impressions
 from unskew.log.ordering import read_only
@@ -82,7 +83,7 @@ class _ClickedPages(NamedTuple):
     gain: FloatArray
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _ideal_dcg(grade, gain, start, end):  # type: ignore[no-untyped-def]
     """DCG of the clicked grades in descending order; unclicked results have no gain."""
     total = 0.0
@@ -99,7 +100,7 @@ def _ideal_dcg(grade, gain, start, end):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _clicked_rows(page, log, row_of):  # type: ignore[no-untyped-def]
     """Number the slots of a page that were ever clicked, -1 for the others; returns how many."""
     row_of[:] = -1
@@ -111,7 +112,7 @@ def _clicked_rows(page, log, row_of):  # type: ignore[no-untyped-def]
     return rows
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _page_weights(page, log, row_of, dense):  # type: ignore[no-untyped-def]
     """Add W of one page to ``dense[row_of[i], j]``."""
     slot, grade, gain = log.slot, log.grade, log.gain
@@ -134,7 +135,7 @@ def _page_weights(page, log, row_of, dense):  # type: ignore[no-untyped-def]
             grades[slot[c]] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _page_pairs(page, log, pairs):  # type: ignore[no-untyped-def]
     """Write the pairs of a page to their place; where there is no room for any, only count them."""
     n = log.entries[page + 1] - log.entries[page]

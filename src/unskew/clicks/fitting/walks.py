@@ -13,6 +13,7 @@ from numba import njit
 
 from unskew.array_types import FloatArray
 from unskew.clicks.fitting.log_clicks import LogArrays
+from unskew.compiling import INNER
 
 _TINY = 1e-12
 
@@ -108,7 +109,7 @@ def chain_counts(log: LogArrays, n_documents: int, n_positions: int) -> ChainCou
     return counts
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy", **INNER)
 def silent_from(counts, values, first, end, silent):  # type: ignore[no-untyped-def]
     """Fill ``silent[k]``, the chance of no click from entry ``first + k`` on if it is examined."""
     n = end - first
@@ -165,7 +166,7 @@ def below_last_click(counts, values, sums, longest, whole):  # type: ignore[no-u
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy", **INNER)
 def _add_log(values, mass, base, slope, log):  # type: ignore[no-untyped-def]
     for g in range(len(values)):
         log[g] += mass * np.log(max(base + slope * values[g], _TINY))
