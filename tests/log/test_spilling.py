@@ -18,7 +18,7 @@ from rows import Row, as_table, logs
 import unskew
 from kinds import IDS, ids
 from unskew.errors import DataError, StoreError
-from unskew.log import compact, saved, spilling
+from unskew.log import compact, spilling
 from unskew.log.keys import KeyCoder
 from unskew.log.ordering import order_keys
 from unskew.log.sources import table as sources_table
@@ -172,7 +172,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(saved, "save_impressions", full)
+    monkeypatch.setattr(pa, "OSFile", full)
     with pytest.raises(StoreError, match=r"No space left on device.*Remedy: make room"):
         unskew.compact(pa.table(_log()), tmp_path / "parts", parts=2)
     assert not list(tmp_path.iterdir())

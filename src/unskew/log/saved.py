@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from unskew.errors import StoreError
@@ -120,11 +121,11 @@ def _documents_table(data: Impressions) -> pa.Table:
 
 
 def _documents(table: pa.Table, features: Features) -> tuple[npt.NDArray[Any], Documents]:
-    keys = _column(table, "query")
+    keys = column(table, "query")
     # Documents are sorted by query: a query begins where its key differs from the one before.
     new = np.concatenate(([True], keys[1:] != keys[:-1])) if len(keys) else np.empty(0, bool)
     query = (np.cumsum(new) - 1).astype(np.int32)
-    return keys[new], Documents(query, _column(table, "doc"), features)
+    return keys[new], Documents(query, column(table, "doc"), features)
 
 
 def _features_table(features: Features) -> pa.Table:
@@ -164,7 +165,7 @@ def _pages_table(data: Impressions) -> pa.Table:
 
 
 def _pages(table: pa.Table, documents: Documents) -> Pages:
-    page, document = _column(table, "page"), _column(table, "document")
+    page, document = column(table, "page"), column(table, "document")
     step = np.diff(page, prepend=-1)
     if page.dtype.kind not in "iu" or not ((step == 0) | (step == 1)).all() or page[:1].any():
         raise ValueError("pages are not numbered in order")
@@ -172,19 +173,19 @@ def _pages(table: pa.Table, documents: Documents) -> Pages:
         raise ValueError("a page shows a document that is not there")
     offsets = np.concatenate(([0], np.cumsum(np.bincount(page)))).astype(np.int64)
     query = documents.query[document[offsets[:-1]]]
-    return Pages(query, offsets, document, _column(table, "position"))
+    return Pages(query, offsets, document, column(table, "position"))
 
 
 def _patterns_table(data: Impressions) -> pa.Table:
     pages, patterns = data.pages, data.patterns
     first = np.repeat(pages.offsets[patterns.page], np.diff(patterns.offsets))
     position = pages.position[first + patterns.slot]
-    contexts = [None if c < 0 else data.contexts[c] for c in patterns.context.tolist()]
+    contexts = pa.array(data.contexts).take(pa.array(patterns.context, mask=patterns.context < 0))
     offsets = pa.array(patterns.offsets, pa.int64())
     return pa.table(
         {
             "page": patterns.page,
-            "context": pa.array(contexts, pa.array(data.contexts).type),
+            "context": contexts,
             "weight": patterns.weight,
             "clicked": pa.LargeListArray.from_arrays(offsets, pa.array(position)),
             "grade": pa.LargeListArray.from_arrays(offsets, pa.array(patterns.grade)),
@@ -196,18 +197,21 @@ def _patterns_table(data: Impressions) -> pa.Table:
 def _patterns(table: pa.Table, pages: Pages, contexts: npt.NDArray[Any]) -> Patterns:
     clicked = table.column("clicked").combine_chunks()
     offsets = np.asarray(clicked.offsets, dtype=np.int64)
-    page = _column(table, "page")
+    page = column(table, "page")
     if page.dtype.kind not in "iu" or (
         len(page) and not 0 <= page.min() <= page.max() < len(pages)
     ):
         raise ValueError("a pattern names a page that is not there")
-    code = {key: number for number, key in enumerate(contexts.tolist())} | {None: -1}
-    context = np.array([code[c] for c in table.column("context").to_pylist()], dtype=np.int32)
+    named = table.column("context").combine_chunks()
+    known = pa.array(contexts, named.type) if len(contexts) else pa.nulls(0, named.type)
+    context = np.asarray(pc.fill_null(pc.index_in(named, known), -1))
+    if (np.asarray(named.is_valid()) & (context < 0)).any():
+        raise ValueError("a pattern names a context that the manifest does not have")
     return Patterns(
         page=page,
         context=context,
-        weight=_column(table, "weight"),
-        count=_column(table, "sessions"),
+        weight=column(table, "weight"),
+        count=column(table, "sessions"),
         offsets=offsets,
         slot=_slots(np.asarray(clicked.flatten()), np.repeat(page, np.diff(offsets)), pages),
         grade=np.asarray(table.column("grade").combine_chunks().flatten()),
@@ -228,5 +232,6 @@ def _slots(
     return (at - pages.offsets[page]).astype(np.int32)
 
 
-def _column(table: pa.Table, name: str) -> npt.NDArray[Any]:
+def column(table: pa.Table, name: str) -> npt.NDArray[Any]:
+    """A column as an array: of numbers as they are, of texts as objects."""
     return np.asarray(table.column(name).combine_chunks().to_numpy(zero_copy_only=False))

@@ -15,15 +15,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from unskew.errors import StoreError
-from unskew.log import saved
-from unskew.log.impressions import Impressions
+from unskew.log.features import Features
+from unskew.log.impressions import Documents, Impressions, Pages, Patterns
 from unskew.log.keys import is_whole_number, key_hashes
 from unskew.log.merging import cut_by_query, merge
+from unskew.log.saved import column
 
 # What the records of a compactor may take before they are written to disk.
 DEFAULT_LIMIT = 2**29
+_N_ARRAYS = 16
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
@@ -50,6 +53,7 @@ class Spill:
         """
         shutil.rmtree(self.folder, ignore_errors=True)
         self.n_pieces = 0
+        self._features: list[Features] = []
         self.n_documents = np.zeros(self.n_parts, dtype=np.int64)
         self._whole = dict.fromkeys(("query", "doc", "context"), from_text)
 
@@ -66,21 +70,27 @@ class Spill:
         for k, cut in enumerate(cut_by_query(data, part, self.n_parts)):
             self.n_documents[k] += len(cut.documents)
             try:
-                saved.save_impressions(cut, self.folder / f"{self.n_pieces:05d}-{k:05d}")
+                self.folder.mkdir(parents=True, exist_ok=True)
+                _write(cut, self._file(self.n_pieces, k))
             except OSError as error:
                 raise StoreError(
                     f"{self.folder}: a piece of the log could not be written ({error}). Nothing was "
                     "kept. Remedy: make room, or give another place to spill to."
                 ) from error
+        self._features.append(data.features.take(np.empty(0, dtype=np.intp)))
         self.n_pieces += 1
 
     def part(self, number: int) -> Impressions:
         """One part of the result: its pieces added up; they are removed."""
-        folders = [self.folder / f"{piece:05d}-{number:05d}" for piece in range(self.n_pieces)]
-        merged = merge([self._with_keys(saved.load(folder)) for folder in folders])
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
-        return merged
+        pieces = []
+        for piece in range(self.n_pieces):
+            data = _read(self._file(piece, number), self._features[piece])
+            pieces.append(self._with_keys(data))
+            self._file(piece, number).unlink()
+        return merge(pieces)
+
+    def _file(self, piece: int, part: int) -> Path:
+        return self.folder / f"{piece:05d}-{part:05d}"
 
     def _with_keys(self, data: Impressions) -> Impressions:
         """The piece with integers where every key of the whole log is written like one."""
@@ -92,6 +102,32 @@ class Spill:
         if self._whole["doc"]:
             keys["documents"] = replace(data.documents, doc=_integers(data.documents.doc))
         return replace(data, **keys)
+
+
+def _write(data: Impressions, file: Path) -> None:
+    """Write the arrays of one part of a piece, one Arrow stream after the other."""
+    documents, pages, patterns = data.documents, data.pages, data.patterns
+    arrays = [
+        data.queries, data.contexts, documents.query, documents.doc, data.features.values.ravel(),
+        pages.query, pages.offsets, pages.document, pages.position, patterns.page, patterns.context,
+        patterns.weight, patterns.count, patterns.offsets, patterns.slot, patterns.grade,
+    ]  # fmt: skip
+    with pa.OSFile(str(file), "wb") as sink:
+        for array in arrays:
+            kind = pa.large_string() if array.dtype == object else None
+            batch = pa.record_batch([pa.array(array, kind)], names=["values"])
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+
+
+def _read(file: Path, features: Features) -> Impressions:
+    """The part of a piece; its ``features`` without a row say what they are called."""
+    with pa.OSFile(str(file), "rb") as source:
+        arrays = [column(pa.ipc.open_stream(source).read_all(), "values") for _ in range(_N_ARRAYS)]
+    queries, contexts, query, doc, values, *others = arrays
+    shaped = values.reshape(len(doc), features.n_features)
+    documents = Documents(query, doc, replace(features, values=shaped))
+    return Impressions(queries, contexts, documents, Pages(*others[:4]), Patterns(*others[4:]))
 
 
 def _integers(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
