@@ -60,7 +60,7 @@ class TestWhatIsChosen:
         assert {"pbm", "ubm", "cascade", "trust"} <= set(models)
         reasons = " ".join(choice.reasons)
         assert "it makes the clicks of held-out queries most likely" in reasons
-        assert "both halves differ by" in reasons
+        assert "both halves correlate by" in reasons
         assert "the lists seem to know no more than the features" in reasons
         assert "doubly robust DCG of held-out queries" in reasons
         assert "Pairwise Debiasing is" in reasons

@@ -10,6 +10,7 @@ from unskew.bias.competition import SPREAD
 from unskew.choose.assembly import averaged
 from unskew.choose.blend import (
     HALF_HONEST,
+    NOISE_LEFT,
     blend_weights,
     choose_blend,
     finish_helps,
@@ -31,32 +32,58 @@ class TestTheShare:
 
     @pytest.mark.parametrize(
         ("agreement", "expected"),
-        [((1, 1, 0), 1.0), ((0.7, 1, 0.8), 0.35), ((0.7, 0.7, 0.1), 0.95), ((0.4, 0.7, 0.05), 0.8)],
+        [
+            ((1.0, 1.0, 0.0, 0.0), 1.0),  # the other half says something else
+            ((1.0, 1.0, 1.0, 1.0), 0.5),  # it says the same
+            ((0.5, 1.0, 0.5**0.5, 0.5**0.5), 0.0),  # the same without noise
+            ((1.0, 0.5, 0.5**0.5, 0.5**0.5), 1.0),  # the same with noise
+            ((0.0, 0.0, 0.0, 0.0), 0.5),  # nobody says anything
+        ],
     )
-    def test_bias_against_noise(self, agreement, expected):
-        """Bias speaks for the debiased half, its own noise against it."""
+    def test_signal_and_noise(self, agreement, expected):
+        """The half that shows the signal of the debiased one better gets the weight."""
         assert trust_in_debiasing(Agreement(*agreement), 0.0).value == expected
 
-    @pytest.mark.parametrize(
-        ("agreement", "expected"),
-        [((0.9, 0.9, 0.9), 0.5), ((0.4, 0.7, 0.9), 0.25), ((0.7, 0.4, 0.9), 1.0), ((0, 0, 0), 0.5)],
-    )
-    def test_halves_that_differ_by_noise_alone(self, agreement, expected):
-        """Without bias the noise of each decides; halves that are equally sure count the same."""
-        assert trust_in_debiasing(Agreement(*agreement), 0.0).value == expected
+    @pytest.mark.parametrize("seed", range(5))
+    def test_no_other_sum_is_closer_to_the_signal(self, seed):
+        """Signals and noises are drawn, and every weight is tried."""
+        rng = np.random.default_rng(seed)
+        signal, other = rng.normal(size=(2, 2000, 1))
+        mixed = 0.8 * signal + 0.6 * other
+        noises = rng.normal(size=(2, 2000, 2)) * [[[0.9]], [[0.4]]] * rng.uniform(0.5, 1.0)
+        shared = 0.3 * rng.normal(size=(2000, 2))
+        models = [
+            (score / np.sqrt((score**2).mean(axis=0))).T
+            for score in (signal + noises[0] + shared, mixed + noises[1] + shared)
+        ]
 
-    def test_the_weight_is_that_of_the_smallest_error(self):
-        """The mean square error of the sum, with the shared noise, is nowhere smaller."""
-        agreement = Agreement(0.55, 0.76, 0.4)
-        trust = trust_in_debiasing(agreement, 0.0)
-        first, second = (2 / 3 * (1 - one) for one in agreement[:2])
-        t = np.linspace(0, 1, 1001)
-        error = (1 - t) ** 2 * (trust.bias + second) + t**2 * first + t * (1 - t) * second
-        assert trust.value == pytest.approx(t[np.argmin(error)], abs=0.026)
+        def mean(a, b):
+            return float((a * b).mean())
+
+        (a, b), (c, d) = models
+        agreement = Agreement(
+            mean(a, b), mean(c, d), (mean(a, d) + mean(b, c)) / 2, (mean(a, c) + mean(b, d)) / 2
+        )
+        found = trust_in_debiasing(agreement, 0.0)
+        # The same signals with as much less noise as the rule takes them to have.
+        first, second = (
+            known + np.sqrt(NOISE_LEFT) * (extra + shared)
+            for known, extra in ((signal, noises[0]), (mixed, noises[1]))
+        )
+        shares = np.linspace(0, 1, 101)
+        closeness = [
+            np.mean([
+                np.corrcoef(t * first[:, k] / first.std() + (1 - t) * second[:, k] / second.std(),
+                            signal[:, 0])[0, 1] for k in (0, 1)
+            ])
+            for t in shares
+        ]  # fmt: skip
+        assert found.value == pytest.approx(shares[np.argmax(closeness)], abs=0.07)
+        assert found.alike == pytest.approx(0.8, abs=0.06)
 
     def test_lists_that_know_more(self):
         """An examination that took up relevance halves the trust, and more of it takes all."""
-        whole = Agreement(1.0, 1.0, 0.5)
+        whole = Agreement(1.0, 1.0, 0.0, 0.0)
         found = [trust_in_debiasing(whole, bend).value for bend in (-1.0, 0.0, HALF_HONEST, 1.0)]
         assert found == [1.0, 1.0, 0.5, 0.0]
 
@@ -99,32 +126,55 @@ def test_the_judge_is_the_doubly_robust_dcg(search):
 
 
 def test_agreement_is_a_correlation_within_queries(search):
-    """Each document by the model of its fold and by that of the next one, written out."""
-    judge, data, members = _judge_of(search)
-    weights = {"blind": 0.5, "raw": 0.5}
+    """Of the scores that models of the two halves give the held-out documents, written out."""
+    judge, data, _ = _judge_of(search)
+    scores = {"debiased": ([], []), "undebiased": ([], [])}
+    for number in search.found.halves["debiased"]:
+        rows = search.folds[number].documents
+        query = data.documents.query[rows]
 
-    def scored(part, number, rows):
-        one = members(part)[number]
-        return one.ranker.predict(data.features.take(rows)) / one.score.std()
+        def unit(score, query=query):
+            centred = np.array(
+                [one - score[query == q].mean() for one, q in zip(score, query, strict=True)]
+            )
+            return centred / np.sqrt((centred**2).mean())
 
-    halves = {"debiased": ([], []), "undebiased": ([], [])}
-    for number in range(5):
-        for query in np.flatnonzero(search.folds.of_query == number):
-            rows = np.flatnonzero(data.documents.query == query)
-            for k, model in enumerate((number, (number + 1) % 5)):
-                for half, parts in (("debiased", {"debiased": 1.0}), ("undebiased", weights)):
-                    score = sum(w * scored(part, model, rows) for part, w in parts.items())
-                    halves[half][k].extend(score - score.mean())
-    debiased, undebiased = halves["debiased"], halves["undebiased"]
+        for half in (0, 1):
+            debiased, blind, raw = (
+                unit(search.found.halves[part][number][half])
+                for part in ("debiased", "blind", "raw")
+            )
+            scores["debiased"][half].extend(debiased)
+            scores["undebiased"][half].extend(unit(blind + raw))
+    (a, b), (c, d) = scores["debiased"], scores["undebiased"]
+
+    def correlation(one, other):
+        return np.corrcoef(one, other)[0, 1]
+
     expected = [
-        np.corrcoef(*debiased)[0, 1],
-        np.corrcoef(*undebiased)[0, 1],
-        np.corrcoef(debiased[0], undebiased[0])[0, 1],
-    ]
-    np.testing.assert_allclose(judge.agreement(weights, [0, 1, 2, 3, 4]), expected, rtol=1e-9)
-    some = judge.agreement(weights, [0, 1])
-    assert all(-1 <= one <= 1 for one in some)
-    assert some != pytest.approx(expected)
+        correlation(a, b), correlation(c, d), (correlation(a, d) + correlation(b, c)) / 2,
+        (correlation(a, c) + correlation(b, d)) / 2,
+    ]  # fmt: skip
+    np.testing.assert_allclose(judge.agreement({"blind": 0.5, "raw": 0.5}), expected, rtol=1e-9)
+
+
+def test_halves_have_no_query_in_common(search):
+    """Neither with each other nor with the held-out queries, and every one of them has two models."""
+    for number in range(len(search.folds)):
+        halves = [set(half.pages.query[half.patterns.page]) for half in search.folds.halves(number)]
+        held_out = set(np.flatnonzero(search.folds.of_query == number))
+        assert len(halves) == 2
+        assert not halves[0] & halves[1]
+        assert not (halves[0] | halves[1]) & held_out
+    found = search.found.halves
+    assert found.keys() == {"debiased", "blind", "raw"}
+    assert all(
+        [len(one) for one in scores] == [len(search.folds[number].documents)] * 2
+        for part in found.values()
+        for number, scores in part.items()
+    )
+    first, second = found["debiased"][0]
+    assert not np.allclose(first, second)
 
 
 def _judge_of(search):
@@ -150,13 +200,21 @@ def test_the_choice_follows_from_agreement_and_bend(search):
     """The trust is the rule's, and the blend is compared with none and with all of the trust."""
     judge = Judge(search.data, search.folds, search.found)
     chosen, blends, trust = choose_blend(judge, search.found)
-    folds = [0, 1, 2, 3, 4]
-    agreement = judge.agreement({"blind": 0.5, "raw": 0.5}, folds)
-    assert trust == trust_in_debiasing(agreement, judge.bend(folds))
+    agreement = judge.agreement({"blind": 0.5, "raw": 0.5})
+    assert trust == trust_in_debiasing(agreement, judge.bend([0, 1, 2, 3, 4]))
     assert chosen is blends[0]
     assert chosen.trust == pytest.approx(trust.value)
     assert {round(one.trust, 9) for one in blends} >= {0.0, 1.0}
     assert all(np.isfinite(one.value) for one in blends)
+
+
+def test_without_halves_nothing_is_trusted_more(search):
+    """A search that ended before the halves were compared blends both alike."""
+    found = Found(dict(search.found.members), chosen=search.found.chosen)
+    chosen, blends, trust = choose_blend(Judge(search.data, search.folds, found), found)
+    assert trust is None
+    assert blends == [chosen]
+    assert chosen.weights == pytest.approx({"blind": 0.25, "raw": 0.25, "debiased": 0.5})
 
 
 def test_a_finish_must_help_clearly(search):

@@ -114,10 +114,10 @@ def _about_trust(chosen: Blend, trust: Trust | None) -> str:
         return f"{only}: the search did not come to judge a debiased half"
     known = "more" if trust.bend > HALF_HONEST else "no more"
     return (
-        f"{trust.value:.0%} debiased: both halves differ by {trust.bias:.2f} of the spread of scores "
-        f"beyond their noise, which is {trust.noise:.2f} for the debiased one, and the lists seem to "
-        f"know {known} than the features (the DCG does not decide it, which is corrected by the same "
-        "examination)"
+        f"{trust.value:.0%} debiased: without their noise, which is {trust.noise:.0%} of a debiased "
+        f"model of two fifths of the queries, both halves correlate by {trust.alike:.2f}, and the lists "
+        f"seem to know {known} than the features (the DCG does not decide it, which is corrected by the "
+        "same examination)"
     )
 
 

@@ -4,16 +4,17 @@
 
 with the standardised scores of both halves, each the mean over its models. Held-out clicks cannot
 choose the trust: their likelihood always asks for the whole examination, and so does any estimate of
-ranking quality that is corrected by that examination. It is chosen as the weight of the better sum of
-two estimates, one without bias and one with less noise, which share half of the noise of the second:
+ranking quality that is corrected by that examination. It follows from how far models
+agree that saw no query in common. Two of one half share their signal and not their noise; what a model
+of each half share is the signal that both have. The weights are those of the sum that comes closest to
+the signal of the debiased half, the one without bias:
 
-    trust = honesty * (bias + noise of the undebiased half / 2) / (bias + noise of the debiased half)
+    [debiased, undebiased] = inverse(covariance of both halves) * [their covariance with that signal]
 
-The noise of a half is how far two of its models disagree that saw different queries, two thirds of it,
-because the mean of several has less; the bias of the undebiased half is how far both halves disagree
-beyond that. All are shares of the variance of scores within a query. The honesty is small where the
-ranker that was logged knew more about relevance than the features tell (`unskew.bias.competition`): the
-examination then took up relevance, and the debiased half is no longer the one without bias.
+An undebiased half that says the same with less noise gets most, one that says something else gets
+nothing, however sure it is. The honesty by which the trust is multiplied is small where the ranker that
+was logged knew more about relevance than the features tell (`unskew.bias.competition`): the examination
+then took up relevance, and the debiased half is no longer the one without bias.
 """
 
 from __future__ import annotations
@@ -27,10 +28,9 @@ from unskew.choose.candidates import BLIND, DEBIASED, FINISH, RAW
 from unskew.choose.found import Found, Member
 from unskew.choose.judge import Agreement, Judge
 
-# The part of the noise of one model that is left in the mean of several.
-NOISE_LEFT = 2 / 3
-# The part of the noise of the undebiased half that the debiased one has too.
-SHARED = 1 / 2
+# The part of the noise of a model of two fifths of the queries that a half is taken to have. The mean of
+# models of four fifths has less, about a half; the rest is for what is wrong with the click model.
+NOISE_LEFT = 0.8
 # The exponent by which the examination is off that halves the trust.
 HALF_HONEST = 0.15
 # The trust is rounded to multiples of this.
@@ -74,24 +74,31 @@ def trust_of(weights: Mapping[str, float]) -> float:
 class Trust:
     """How far the debiased half is trusted, and what it follows from.
 
-    ``bias`` and ``noise`` are shares of the variance of scores within a query, ``bend`` is the exponent
-    of the position by which the examination seems to be too steep.
+    ``alike`` is the correlation of both halves without their noise, ``noise`` the share of noise in a
+    model of the debiased half, ``bend`` the exponent of the position by which the examination seems to
+    be too steep.
     """
 
     value: float
-    bias: float
+    alike: float
     noise: float
     bend: float
 
 
 def trust_in_debiasing(agreement: Agreement, bend: float) -> Trust:
     """The trust that follows from how far the models agree and from the bend of the examination."""
-    noise, less = (NOISE_LEFT * (1.0 - one) for one in (agreement.debiased, agreement.undebiased))
-    bias = max(agreement.debiased + agreement.undebiased - 2.0 * agreement.both, 0.0)
-    gained, of_all = bias + (1.0 - SHARED) * less, bias + noise + (1.0 - 2.0 * SHARED) * less
-    share = min(gained / of_all, 1.0) if of_all > 0 else 1.0
+    first, second = max(agreement.debiased, 0.0), max(agreement.undebiased, 0.0)
+    both, noise = agreement.both, 1.0 - np.array([first, second])
+    variance = np.array([first, second]) + NOISE_LEFT * noise
+    shared = both + NOISE_LEFT * (agreement.same - both)
+    covariance = np.array([[variance[0], shared], [shared, variance[1]]])
+    # Standardised scores are what is added up.
+    weights = np.linalg.lstsq(covariance, [first, both])[0].clip(0.0) * np.sqrt(variance)
+    share = weights[0] / weights.sum() if weights.sum() > 0 else 0.5
     share /= 1.0 + (max(bend, 0.0) / HALF_HONEST) ** 2
-    return Trust(round(STEP * round(share / STEP), 2), bias, noise, bend)
+    signals = float(np.sqrt(first * second))
+    alike = float(np.clip(both / signals, 0.0, 1.0)) if signals > 0 else 0.0
+    return Trust(round(STEP * round(share / STEP), 2), alike, float(noise[0]), bend)
 
 
 def blend_weights(trust: float, *, finished: bool, raw: bool) -> dict[str, float]:
@@ -113,13 +120,13 @@ def choose_blend(judge: Judge, found: Found) -> tuple[Blend, list[Blend], Trust 
         alone = Blend(blend_weights(0.0, finished=False, raw=raw))
         return alone, [alone], None
     both = sorted(common & set(found.of(DEBIASED)))
-    if len(both) < 2:
-        # Nothing tells how far two models of one half agree.
-        middle = Blend(blend_weights(0.5, finished=False, raw=False))
-        return middle, [middle], None
     raw, finished = (set(found.of(part)) >= set(both) for part in (RAW, FINISH))
-    undebiased = blend_weights(0.0, finished=False, raw=raw)
-    trust = trust_in_debiasing(judge.agreement(undebiased, both), judge.bend(both))
+    agreement = judge.agreement(blend_weights(0.0, finished=False, raw=True))
+    if agreement is None or not raw:
+        # Nothing tells how far two models of one half agree.
+        middle = Blend(blend_weights(0.5, finished=False, raw=raw))
+        return middle, [middle], None
+    trust = trust_in_debiasing(agreement, judge.bend(both))
     shares = [trust.value, *(share for share in (0.0, 1.0) if share != trust.value)]
     weights = [blend_weights(share, finished=finished, raw=raw) for share in shares]
     blends = measured(judge, both, weights)

@@ -32,12 +32,12 @@ SHORT = {
 
 # The click models that are tried, the simplest first; contextual where the log has contexts.
 CLICK_MODELS_TRIED = ("pbm", "ubm", "cascade", "trust")
-# What the default number of leaves is multiplied by, once the click model is known.
-SIZES_TRIED = (0.4,)
-FEWEST_LEAVES, MOST_LEAVES = 3, 63
-# Leaves of the likelihood are drawn to 0 as if by so much information, in each booster's words.
-SHRINKING = 5.0
-SHRINKING_NAMES = {"lightgbm": "lambda_l2", "xgboost": "reg_lambda"}
+# What the default number of leaves is multiplied by: click models are compared with the first.
+SIZES_TRIED = (0.4, 1.0)
+FEWEST_LEAVES = 3
+# Leaves of the likelihood are drawn to 0 as if by 5 of information, in each booster's words, and where
+# the booster can, thresholds of splits are drawn at random, which makes the mean of models steadier.
+STEADY = {"lightgbm": {"lambda_l2": 5.0, "extra_trees": True}, "xgboost": {"reg_lambda": 5.0}}
 # Candidates are many, so each takes fewer, larger steps than a ranker that is trained alone.
 LIKELIHOOD = {"learning_rate": 0.1, "early_stopping_rounds": 12}
 LAMBDAMART = {"n_estimators": 100, "learning_rate": 0.1}
@@ -72,7 +72,7 @@ class Candidate:
         """The ranker, ready to be trained."""
         extra = {}
         if self.ranker == "click-model":
-            extra = {**LIKELIHOOD, SHRINKING_NAMES[common["booster"]]: SHRINKING}
+            extra = {**LIKELIHOOD, **STEADY[common["booster"]]}
         ranker = RANKERS[self.ranker].load()(
             **{**extra, **common, **self.settings}, random_state=seed, verbose=0
         )

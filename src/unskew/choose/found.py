@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,12 +49,15 @@ class Found:
     """What a search has found so far.
 
     ``members`` has the trained rankers of each part by fold, ``chosen`` the debiased candidate.
+    ``halves`` has by part and fold how two models score its held-out documents that saw no query in
+    common.
     """
 
     members: dict[str, dict[int, Member]] = field(default_factory=dict)
     trials: list[Trial] = field(default_factory=list)
     chosen: Candidate | None = None
     notes: list[str] = field(default_factory=list)
+    halves: dict[str, dict[int, list[FloatArray]]] = field(default_factory=dict)
 
     def add(self, member: Member) -> None:
         """Keep a trained ranker for its part and fold."""
@@ -62,3 +66,15 @@ class Found:
     def of(self, part: str) -> dict[int, Member]:
         """The rankers of one part by fold."""
         return self.members.get(part, {})
+
+    def add_half(self, member: Member) -> None:
+        """Keep what a model of one half of the queries says."""
+        self.halves.setdefault(member.candidate.part, {}).setdefault(member.fold, []).append(
+            member.score
+        )
+
+    def compared(self, parts: Collection[str]) -> list[int]:
+        """The folds that have models of both halves of all these parts."""
+        by_fold = [self.halves.get(part, {}) for part in parts]
+        folds = sorted(set().union(*by_fold))
+        return [one for one in folds if all(len(scores.get(one, ())) == 2 for scores in by_fold)]

@@ -25,15 +25,16 @@ CUT = 10
 
 
 class Agreement(NamedTuple):
-    """Correlations of scores within queries, of models that saw different queries.
+    """Correlations of scores within queries, on documents whose clicks no model has seen.
 
-    Between two models of the debiased half, between two of the undebiased one, and between one of
-    each; all on documents of which one of them did not see the clicks.
+    Between two models of the debiased half that saw no query in common, between two such of the
+    undebiased one, and between one of each: that saw no query in common, or the same ones.
     """
 
     debiased: float
     undebiased: float
     both: float
+    same: float
 
 
 class Judge:
@@ -80,37 +81,36 @@ class Judge:
         """Which queries belong to these folds."""
         return np.flatnonzero(np.isin(self._folds.of_query, folds))
 
-    def agreement(self, undebiased: Mapping[str, float], folds: Sequence[int]) -> Agreement:
-        """How far the models of the debiased half agree, and those of the other, a sum of parts."""
-        debiased, again = self._twice({DEBIASED: 1.0}, folds)
-        other, other_again = self._twice(undebiased, folds)
+    def agreement(self, undebiased: Mapping[str, float]) -> Agreement | None:
+        """How far models of halves of the queries agree; None if there are none.
+
+        The undebiased half is a sum of parts.
+        """
+        folds = self._found.compared([DEBIASED, *undebiased])
+        if not folds:
+            return None
+        (one, other), (second, second_other) = (
+            [self._of_half(weights, folds, half) for half in (0, 1)]
+            for weights in ({DEBIASED: 1.0}, undebiased)
+        )
         return Agreement(
-            _correlation(debiased, again),
-            _correlation(other, other_again),
-            _correlation(debiased, other),
+            _correlation(one, other),
+            _correlation(second, second_other),
+            (_correlation(one, second_other) + _correlation(other, second)) / 2.0,
+            (_correlation(one, second) + _correlation(other, second_other)) / 2.0,
         )
 
-    def _twice(
-        self, weights: Mapping[str, float], folds: Sequence[int]
-    ) -> tuple[FloatArray, FloatArray]:
-        """The scores of a sum of parts within their queries, by each fold's models and the next ones'.
-
-        The first have not seen the clicks of a document, the second have.
-        """
-        own, other = [], []
-        for k, number in enumerate(folds):
-            rows = self._rows(number)
-            features, query = self.data.features.take(rows), self.data.documents.query[rows]
-            one, two = np.zeros(len(rows)), np.zeros(len(rows))
+    def _of_half(self, weights: Mapping[str, float], folds: Sequence[int], half: int) -> FloatArray:
+        """The scores of a sum of parts within their queries, by the models of one half of each fold."""
+        found = []
+        for number in folds:
+            query = self.data.documents.query[self._rows(number)]
+            score = np.zeros(len(query))
             for part, weight in weights.items():
-                members = self._found.of(part)
-                one += weight * _standardised(members[number])
-                following = members[folds[(k + 1) % len(folds)]]
-                unit = weight / following.spread if following.spread > 0 else 0.0
-                two += unit * following.ranker.predict(features)
-            own.append(_centred(one, query, self.data.n_queries))
-            other.append(_centred(two, query, self.data.n_queries))
-        return np.concatenate(own), np.concatenate(other)
+                one = self._found.halves[part][number][half]
+                score += weight * _of_unit_spread(_centred(one, query, self.data.n_queries))
+            found.append(_of_unit_spread(score))
+        return np.concatenate(found)
 
     def bend(self, folds: Sequence[int]) -> float:
         """The exponent by which the examination of the debiased half is too steep, 0 if none is seen.
@@ -153,6 +153,12 @@ def _correlation(a: FloatArray, b: FloatArray) -> float:
     """The correlation of scores whose means are 0; 0 if they do not differ at all."""
     spread = float(np.sqrt((a**2).sum() * (b**2).sum()))
     return float((a * b).sum()) / spread if spread > 0 else 0.0
+
+
+def _of_unit_spread(score: FloatArray) -> FloatArray:
+    """Scores whose mean is 0, with a mean square of 1; scores that do not differ stay."""
+    spread = float(np.sqrt((score**2).mean()))
+    return score / spread if spread > 0 else score
 
 
 def _standardised(member: Member) -> FloatArray:

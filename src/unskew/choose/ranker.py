@@ -33,7 +33,7 @@ from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, optio
 from unskew.rankers.training import Callback, TrainingRound
 from unskew.rankers.tree_ranker import TREES, TreeRanker
 
-TRIALS = 40
+TRIALS = 50
 _FILE = "choice.json"
 
 

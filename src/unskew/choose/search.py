@@ -3,7 +3,8 @@
 1. On one fold: the likelihood that ignores positions, then one model of the likelihood for each click
    model. The clicks of the held-out queries choose the click model, then the size of its trees.
 2. On every fold: the chosen likelihood, which is the debiased half of a blend, then the one that ignores
-   positions and LambdaMART on raw clicks, which are the other.
+   positions and LambdaMART on raw clicks, which are the other. Then each of the three on two halves of
+   the queries without one in common, which shows how far they are noise.
 3. On one fold: LambdaMART on the posterior relevance, and on the others if the ranking of held-out
    queries gains from it; then Pairwise Debiasing, to hold the blend against.
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,6 @@ from unskew.choose.budget import Budget, BudgetSpentError
 from unskew.choose.candidates import (
     DEBIASED,
     FEWEST_LEAVES,
-    MOST_LEAVES,
     SIZES_TRIED,
     Candidate,
     blind,
@@ -49,6 +50,8 @@ from unskew.rankers.sizes import default_leaves
 
 # About how many documents the first step looks at, and from how many on trees take larger steps.
 EXPLORED, LARGE = 40_000, 60_000
+# About how many documents the scores of models of two halves are compared on, and folds at most.
+COMPARED, MOST_COMPARED = 4_000, 3
 # A later candidate must raise the log-likelihood of all held-out clicks by so much to take the place.
 CLEARLY_BETTER = 12.0
 # The log-likelihood of the held-out clicks of a fold must rise by more than chance makes it rise.
@@ -105,6 +108,7 @@ class Search:
         self.interrupted = False
         self.folds = Folds.of(data, np.random.default_rng([seed, 1]))
         self.leaves = default_leaves(len(data.documents))
+        self._blind, self._raw = blind(self.leaves), raw(self.leaves)
         self._latest: tuple[Folds, int, Fold] | None = None
         if len(data.documents) > LARGE:
             self._common = {**common, **LARGE_SETTINGS}
@@ -112,11 +116,12 @@ class Search:
     def run(self) -> Found:
         """Go through the steps until they or the budget end."""
         try:
-            self._train(blind(self.leaves), 0)
+            self._train(self._blind, 0)
             if self._debias is not None:
                 self.found.chosen = self._explore()
             self._fill_folds()
             if self.found.chosen is not None:
+                self._train_halves(self.found.chosen)
                 self._finish()
             self._train(pairwise(self.leaves), 0)
         except BudgetSpentError:
@@ -172,13 +177,13 @@ class Search:
                     value, candidate = other, later
             return candidate
 
+        first, *others = dict.fromkeys(
+            max(round(s * self.leaves), FEWEST_LEAVES) for s in SIZES_TRIED
+        )
         for name in names:
-            attempt(debiased(name, self.leaves, self._debias))
-        model = best().settings["click_model"]
-        for share in SIZES_TRIED:
-            leaves = min(max(round(share * self.leaves), FEWEST_LEAVES), MOST_LEAVES)
-            if leaves != self.leaves:
-                attempt(debiased(model, leaves, self._debias))
+            attempt(debiased(name, first, self._debias))
+        for leaves in others:
+            attempt(debiased(best().settings["click_model"], leaves, self._debias))
         return best()
 
     def _keep_chosen(self, candidate: Candidate, member: Member, folds: Folds) -> None:
@@ -199,13 +204,23 @@ class Search:
 
     def _fill_folds(self) -> None:
         """Both halves of the blend on every fold that they lack."""
-        parts = [*([] if self.found.chosen is None else [self.found.chosen]), blind(self.leaves)]
+        parts = [*([] if self.found.chosen is None else [self.found.chosen]), self._blind]
         for fold in range(len(self.folds)):
             for candidate in parts:
                 if fold not in self.found.of(candidate.part):
                     self._train(candidate, fold)
         for fold in range(len(self.folds)):
-            self._train(raw(self.leaves), fold)
+            self._train(self._raw, fold)
+
+    def _train_halves(self, chosen: Candidate) -> None:
+        """Each part of the blend on two halves of the queries, until enough documents are compared."""
+        for number in range(_folds_compared(len(self.data.documents), len(self.folds))):
+            fold = self._fold(self.folds, number)
+            for half in self.folds.halves(number):
+                for candidate in (chosen, self._blind, self._raw):
+                    self.found.add_half(
+                        self._train_on(candidate, number, replace(fold, training=half))
+                    )
 
     # Step 3 -------------------------------------------------------------------------------------
 
@@ -235,20 +250,27 @@ class Search:
         def fitted(ranker: Any) -> None:
             ranker.fit_labels(labels, gains="linear", callbacks=[self.budget.over])
 
-        self._run_trial(candidate, number, fold, fitted)
+        self.found.add(self._run_trial(candidate, number, fold, fitted))
 
     # One trial ----------------------------------------------------------------------------------
 
     def _train(self, candidate: Candidate, number: int, folds: Folds | None = None) -> Member:
         """Train a candidate on one fold."""
-        fold = self._fold(folds or self.folds, number)
+        member = self._train_on(candidate, number, self._fold(folds or self.folds, number))
+        if folds in (None, self.folds) and (
+            candidate.part != DEBIASED or self.found.chosen is candidate
+        ):
+            self.found.add(member)
+        return member
+
+    def _train_on(self, candidate: Candidate, number: int, fold: Fold) -> Member:
         validated = candidate.ranker == "click-model"
         options = {"validation": fold.held_out} if validated else {}
 
         def fitted(ranker: Any) -> None:
             ranker.fit(fold.training, callbacks=[self.budget.over], **options)
 
-        return self._run_trial(candidate, number, fold, fitted, keep=folds in (None, self.folds))
+        return self._run_trial(candidate, number, fold, fitted)
 
     def _run_trial(
         self,
@@ -256,8 +278,6 @@ class Search:
         number: int,
         fold: Fold,
         fitted: Callable[[Any], None],
-        *,
-        keep: bool = True,
     ) -> Member:
         self.budget.begin()
         started = time.perf_counter()
@@ -277,8 +297,6 @@ class Search:
         member = _member(candidate, ranker, number, fold)
         trial = _trial(member, fold, time.perf_counter() - started)
         self.found.trials.append(trial)
-        if keep and (candidate.part != DEBIASED or self.found.chosen is candidate):
-            self.found.add(member)
         if self.told(trial, ranker.position_bias_):
             raise InterruptedSearchError(asked=True)
         return member
@@ -328,6 +346,11 @@ def _gain(member: Member, fold: Fold) -> float:
     return float(present - alone)
 
 
+def _folds_compared(n_documents: int, n_folds: int) -> int:
+    """On how many folds models of two halves are compared; on none if there are no halves."""
+    return 0 if n_folds < 3 else min(MOST_COMPARED, -(-COMPARED * n_folds // n_documents))
+
+
 def expected_trials(data: Impressions, debias: Any, n_folds: int) -> int:
     """How many trials a search without limits makes, for the progress bar: more if a finish helps."""
     if debias is None:
@@ -335,4 +358,5 @@ def expected_trials(data: Impressions, debias: Any, n_folds: int) -> int:
     learned = isinstance(debias, str) and debias == "click-model"
     models = len(click_models_for(data)) if learned else 1
     again = n_folds if len(data.documents) > EXPLORED else n_folds - 1
-    return 1 + models + len(SIZES_TRIED) + again + (n_folds - 1) + n_folds + 2
+    again += 6 * _folds_compared(len(data.documents), n_folds)
+    return 1 + models + len(SIZES_TRIED) - 1 + again + (n_folds - 1) + n_folds + 2

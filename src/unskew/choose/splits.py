@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,11 +64,24 @@ class Folds:
         return int(self.of_query.max()) + 1
 
     def __getitem__(self, number: int) -> Fold:
-        query = self.data.pages.query[self.data.patterns.page]
         inside = self.of_query == number
-        training = self.data.take_patterns(np.flatnonzero(~inside[query]))
         held_out = take_queries(self.data, np.flatnonzero(inside))
-        return Fold(training, held_out, np.flatnonzero(inside[self.data.documents.query]))
+        return Fold(
+            self._sessions(~inside), held_out, np.flatnonzero(inside[self.data.documents.query])
+        )
+
+    def halves(self, number: int) -> Iterator[Impressions]:
+        """What a fold learns from in two halves without a query in common; none of two folds alone."""
+        others = [k for k in range(len(self)) if k != number]
+        half = len(others) // 2
+        for folds in (others[:half], others[half : 2 * half]):
+            if folds:
+                yield self._sessions(np.isin(self.of_query, folds))
+
+    def _sessions(self, of_queries: npt.NDArray[np.bool_]) -> Impressions:
+        """The log with the sessions of some queries; its documents stay as they were."""
+        query = self.data.pages.query[self.data.patterns.page]
+        return self.data.take_patterns(np.flatnonzero(of_queries[query]))
 
 
 def _clicks_by_query(data: Impressions) -> npt.NDArray[np.float64]:

@@ -142,7 +142,7 @@ class Fitting:
         return ClickSettings(
             click_model=ranker.click_model, n_positions=n_positions,
             p=float(ranker.p) if learned else 0.0, em_steps=ranker.em_steps,
-            held=None if learned else debias.bias, earlier=earlier,
+            most_looks=ranker.most_looks, held=None if learned else debias.bias, earlier=earlier,
             offset=None if self.before is None else self.before.offset_,
         )  # fmt: skip
 

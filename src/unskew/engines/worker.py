@@ -166,7 +166,7 @@ class _Worker:
             self.group, self.parts, self.n_parts, settings, job.parts.contexts
         )
         n = objective.n_documents
-        start = Start(objective, np.arange(n), n, objective.offset)
+        start = Start(objective, np.arange(n), n, objective.offset, settings.most_looks)
         training = LikelihoodTraining(self.grower, start, n_rounds=job.n_rounds)
         if job.held_out is None:
             return training, None

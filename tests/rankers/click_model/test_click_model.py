@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import betabinom
 from sklearn.base import clone
 
 import unskew
@@ -19,7 +20,7 @@ from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.rankers.click_model.objective import ClickObjective
 from unskew.rankers.click_model.ranker import ClickModelRanker
-from unskew.rankers.click_model.training import LikelihoodTraining, Start
+from unskew.rankers.click_model.training import LikelihoodTraining, Start, share_that_counts
 from unskew.registry import CLICK_MODELS
 
 QUICK = {"n_estimators": 20, "verbose": 0, "n_jobs": 1, "random_state": 0}
@@ -117,6 +118,70 @@ def raw_log_likelihood(data: Impressions, ranker: ClickModelRanker) -> float:
             total += session.weight * np.log(chance if clicked else 1.0 - chance)
             last = position if clicked else last
     return total
+
+
+@pytest.mark.parametrize("looks", [1, 2, 7, 100, 12_345])
+@pytest.mark.parametrize("most", [1.5, 10.0, 30.0])
+def test_looks_at_documents_that_differ(looks, most):
+    """So many looks count as chance and what the features do not tell let them: beta and binomial."""
+    chance, strength = np.array([0.3]), most - 1.0
+    information = looks * chance * (1.0 - chance)
+    share = share_that_counts(chance, information, most)
+    variance = betabinom(looks, 0.3 * strength, 0.7 * strength).var() / looks**2
+    np.testing.assert_allclose(share * looks, 0.3 * 0.7 / variance)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_trees_are_given_the_looks_that_count(name):
+    """Gradient and information of the likelihood, each times the share of its document."""
+    data = log_of_sessions(random_sessions(np.random.default_rng(1), highest_grade=1, gaps=False))
+    n = len(data.documents)
+    score = np.random.default_rng(3).normal(size=n)
+    given = []
+    for most in (None, 3.0):
+        objective = ClickObjective(
+            likelihood_of(name, data), name=name, n_positions=data.max_position
+        )
+        grower = Recorder(score)
+        training = LikelihoodTraining(
+            grower, Start(objective, np.arange(n), n, -0.3, most), n_rounds=1
+        )
+        training.step()
+        given.append((grower.gradient, grower.hessian))
+    (gradient, information), (less, less_information) = given
+    relevance = expit(score - 0.3)
+    looks = np.maximum(information / (relevance * (1.0 - relevance)), 1.0)
+    assert looks.max() > 1.5
+    np.testing.assert_allclose(less, gradient * 3.0 / (looks + 2.0))
+    np.testing.assert_allclose(less_information, information * 3.0 / (looks + 2.0))
+
+
+def test_one_document_does_not_outvote_the_others():
+    """A document that is shown very often is one document still, unless every look counts."""
+    rng = np.random.default_rng(0)
+    pages = [(0, 20_000, 0.9)] + [(query, 40, 0.1) for query in range(1, 80)]
+    rows = [
+        (f"{query}-{k}", query, doc, doc + 1, rng.random() < (chance if doc == 0 else 0.4))
+        for query, n_sessions, chance in pages
+        for k in range(n_sessions)
+        for doc in (0, 1)
+    ]
+    session, query, doc, position, click = zip(*rows, strict=True)
+    features = np.array([[1.0 - one] for one in doc])
+    data = Impressions.from_arrays(
+        features,
+        np.array(click, dtype=int),
+        session=session,
+        query=query,
+        doc=doc,
+        position=position,
+    )
+    first, all_looks = (
+        ClickModelRanker(**PLAIN, debias=None, **settings).fit(data).predict([[1.0], [0.0]])
+        for settings in ({}, {"most_looks": None})
+    )
+    assert first[0] < first[1]
+    assert all_looks[0] > all_looks[1]
 
 
 @pytest.mark.parametrize("name", ["pbm", "ubm"])
@@ -437,6 +502,8 @@ def test_no_possible_split_is_said(log):
     [
         ({"click_model": "sdbn"}, 'click_model must be "pbm"'),
         ({"em_steps": 0}, "em_steps must be a whole number, 1 or higher"),
+        ({"most_looks": 0.5}, "most_looks must be a number, 1 or higher, or None"),
+        ({"most_looks": np.inf}, "most_looks must be a number, 1 or higher, or None"),
         ({"validation_fraction": 1.0}, "validation_fraction must be a share above 0 and below 1"),
         ({"debias": "pairwise"}, "debias='pairwise' goes with lambdamart, ranksvm, dnn, not with"),
         ({"num_leafs": 3}, "num_leafs: neither a parameter of this ranker nor of LightGBM"),

@@ -19,6 +19,7 @@ STRENGTHS = np.geomspace(0.25, 512.0, 34)
 # About how many documents the strength is estimated from.
 MOST_DOCUMENTS = 2_000
 _TINY = 1e-12
+_CHANCES = (1e-6, 1.0 - 1e-6)
 
 
 def informed_trials(
@@ -29,9 +30,15 @@ def informed_trials(
     Both are about the logit of the chance. The successes of a single document may lie outside of 0 to
     its trials.
     """
-    r = np.clip(chance, 1e-6, 1.0 - 1e-6)
-    trials = information / (r * (1.0 - r))
-    return trials, r * trials + gradient
+    trials = looks_worth(chance, information)
+    return trials, np.clip(chance, *_CHANCES) * trials + gradient
+
+
+def looks_worth(chance: FloatArray, information: FloatArray) -> FloatArray:
+    """How many looks at documents of that chance have this information about its logit."""
+    r = np.clip(chance, *_CHANCES)
+    trials: FloatArray = information / (r * (1.0 - r))
+    return trials
 
 
 def estimate_strength(trials: FloatArray, successes: FloatArray, mean: FloatArray) -> float:

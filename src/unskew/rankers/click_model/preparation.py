@@ -37,6 +37,7 @@ class ClickSettings:
     n_positions: int
     p: float
     em_steps: int
+    most_looks: float | None = None
     held: PositionBias | None = None
     earlier: LearnedClickModel | None = None
     offset: float | None = None
@@ -67,7 +68,8 @@ def start_clicks(
         # A curve that is held is not to be started anew.
         first = start_curves(likelihood) if settings.held is None else 0.0
         offset = starting_offset(objective, len(data.documents), first)
-    start = Start(objective, shown_documents(data, mass), len(data.documents), offset)
+    shown = shown_documents(data, mass)
+    start = Start(objective, shown, len(data.documents), offset, settings.most_looks)
     return start, objective
 
 

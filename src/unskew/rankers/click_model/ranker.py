@@ -44,7 +44,15 @@ from unskew.rankers.click_model.validation import HeldOut, LikelihoodValidation
 from unskew.rankers.debias import resolve_debias
 from unskew.rankers.inputs import check_rankable
 from unskew.rankers.saving import finite, read_json, write_json
-from unskew.rankers.settings import ABOVE_ZERO, COMMON, COUNT, Constraint, one_of, seed_of
+from unskew.rankers.settings import (
+    ABOVE_ZERO,
+    COMMON,
+    COUNT,
+    Constraint,
+    one_of,
+    optional,
+    seed_of,
+)
 from unskew.rankers.sizes import TreeSizes, default_leaves
 from unskew.rankers.split import held_out_queries, shown_documents, split_by_query
 from unskew.rankers.training import Callback
@@ -87,6 +95,11 @@ class ClickModelRanker(TreeRanker):
         higher p puts less of the clicks down to the position. Walks have no p.
     em_steps
         EM steps of the click model after every tree.
+    most_looks
+        How many looks at one document count at most for the trees, however often it was shown: n
+        looks count as ``n * most_looks / (n + most_looks - 1)``. Documents of the same features
+        still differ, so that the hundredth look at one document says less about them than a look at
+        another. None counts every look, which is the likelihood itself.
     n_estimators
         The most trees.
     learning_rate, feature_fraction, bagging_fraction
@@ -97,7 +110,7 @@ class ClickModelRanker(TreeRanker):
     min_data_in_leaf
         The fewest documents in a leaf (XGBoost has no such limit).
     min_sum_hessian_in_leaf
-        The least Fisher information in a leaf. It counts sessions, compressed or not.
+        The least Fisher information in a leaf, of the looks that count.
     early_stopping_rounds
         End the training so many rounds after the best one, and keep that; None grows all trees.
     validation_fraction
@@ -148,6 +161,11 @@ class ClickModelRanker(TreeRanker):
         **TREES,
         "click_model": one_of(*CLICK_MODELS),
         "em_steps": COUNT,
+        "most_looks": optional(
+            Constraint(
+                "a number, 1 or higher", lambda value: ABOVE_ZERO.holds(value) and value >= 1
+            )
+        ),
         "min_data_in_leaf": COUNT,
         "validation_fraction": Constraint(
             "a share above 0 and below 1", lambda value: ABOVE_ZERO.holds(value) and value < 1
@@ -168,6 +186,7 @@ class ClickModelRanker(TreeRanker):
         debias: str | BiasEstimator | PositionBias | npt.ArrayLike | None = LEARNED,
         p: float = 0.0,
         em_steps: int = 3,
+        most_looks: float | None = 30.0,
         n_estimators: int = 1000,
         learning_rate: float = 0.05,
         num_leaves: int | None = None,
@@ -195,6 +214,7 @@ class ClickModelRanker(TreeRanker):
         )  # fmt: skip
         self.click_model = click_model
         self.em_steps = em_steps
+        self.most_looks = most_looks
         self.validation_fraction = validation_fraction
 
     @property
@@ -295,7 +315,8 @@ class ClickModelRanker(TreeRanker):
             click_model=self.click_model,
             n_positions=n_positions if earlier is None or not learned else earlier.n_positions,
             p=self.p if learned else 0.0,
-            em_steps=self.em_steps, held=None if learned else found.bias, earlier=earlier,
+            em_steps=self.em_steps, most_looks=self.most_looks,
+            held=None if learned else found.bias, earlier=earlier,
             offset=None if before is None else before.offset_,
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from unskew.array_types import FloatArray
+from unskew.clicks.fitting.strength import looks_worth
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.learned import LearnedClickModel
@@ -29,13 +30,29 @@ class Start(NamedTuple):
     """Where boosting begins.
 
     ``documents`` are those of the objective that were shown in training, the rows of the trees;
-    ``offset`` is the logit of the relevance at a score of 0.
+    ``offset`` is the logit of the relevance at a score of 0; ``most_looks`` is how many looks at one
+    document count at most, if there is such a limit.
     """
 
     objective: Objective
     documents: npt.NDArray[np.intp]
     n_documents: int
     offset: float
+    most_looks: float | None = None
+
+
+def share_that_counts(
+    relevance: FloatArray, information: FloatArray, most_looks: float
+) -> FloatArray:
+    """Which share of the clicks of each document counts: of n looks as many as ``most_looks`` at most.
+
+    Documents of the same features still differ. If their relevances are drawn from a beta distribution
+    of strength s, n looks at one of them say as much about its mean as ``n (s + 1) / (n + s)`` looks at
+    as many documents; ``most_looks`` is s + 1.
+    """
+    looks = np.maximum(looks_worth(relevance, information), 1.0)
+    share: FloatArray = most_looks / (looks + most_looks - 1.0)
+    return share
 
 
 class LikelihoodTraining(TreeRounds):
@@ -50,7 +67,7 @@ class LikelihoodTraining(TreeRounds):
         self.watch: LikelihoodValidation | None = None
         self.unseen: tuple[Impressions, FloatArray] | None = None
         self.notices: list[str] = []
-        self._documents = start.documents
+        self._documents, self._most_looks = start.documents, start.most_looks
         self._relevance = np.full(start.n_documents, expit(start.offset))
 
     @property
@@ -60,8 +77,12 @@ class LikelihoodTraining(TreeRounds):
 
     def step(self) -> bool:
         """One tree and the EM steps after it; False if no split was possible."""
-        evidence = self.objective.evidence(self._present_relevance())
+        relevance = self._present_relevance()
+        evidence = self.objective.evidence(relevance)
         gradient, information = evidence.gradient, evidence.information
+        if self._most_looks is not None:
+            counted = share_that_counts(relevance, information, self._most_looks)
+            gradient, information = counted * gradient, counted * information
         if not self.grow(-gradient[self._documents], information[self._documents]):
             return False
         self.objective.update(self._present_relevance())
