@@ -1,6 +1,6 @@
 """`unskew.fit` beside its peers: ranking quality on many worlds of clicks, one row per run.
 
-    python benchmarks/quality_vs_peers.py run docs/quality [--seeds 330 331 …] [--minutes 60]
+    python benchmarks/quality_vs_peers.py run docs/quality [--seeds 340 341 …] [--minutes 60]
     python benchmarks/quality_vs_peers.py render docs/quality
 
 Data: MQ2008 (five folds), MSLR's 178 queries (five splits), and three generated worlds of 5,000
@@ -40,7 +40,7 @@ from unskew.paper.peers import PEERS, PeerSettings, SessionRows
 from unskew.rankers.sizes import default_leaves
 
 FILE = "results.parquet"
-SEEDS = [330, 331, 332, 333, 334]
+SEEDS = [340, 341, 342, 343, 344]
 PEER_TREES, PATIENCE = 1_500, 50
 # With more sessions a query the peers take minutes, and come after everything else of their seed.
 MANY_SESSIONS = 10
