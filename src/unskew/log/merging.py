@@ -115,14 +115,15 @@ def _documents(
     query = np.concatenate([of[p.documents.query] for p, of in zip(pieces, query_of, strict=True)])
     _check_kinds([piece.documents.doc for piece in pieces], "doc")
     doc = np.concatenate([piece.documents.doc for piece in pieces])
-    _, rank = np.unique(doc, return_inverse=True)
+    # Numbers are in their own order; texts, and numbers too large for the kernels, get one.
+    rank = doc if doc.dtype == np.int64 else np.unique(doc, return_inverse=True)[1].astype(np.int64)
     if features.n_features:
         values = np.ascontiguousarray(features.values)
         version = hash_rows(read_only(values), read_only(bits_of(values)))
-        sequence = np.column_stack((rank, version)).ravel().astype(np.int64)
+        sequence = np.column_stack((rank, version)).ravel()
         order = order_ragged(query, len(queries), np.arange(len(query) + 1) * 2, sequence)
     else:
-        order = order_keys(query, len(queries), rank.astype(np.int64))
+        order = order_keys(query, len(queries), rank)
     here, before = order[1:], order[:-1]
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = (query[here] != query[before]) | (rank[here] != rank[before])
