@@ -250,3 +250,11 @@ def test_the_features_of_a_damaged_model_are_not_taken(tmp_path):
     (tmp_path / MANIFEST).write_text(text.replace('"b"', '"c"'))
     with pytest.raises(DataError, match="was changed after it was saved"):
         feature_list(tmp_path)
+
+
+def test_columns_in_one_list_are_told_apart():
+    """Whoever lists columns with commas is told how to name them, not which names are similar."""
+    with pytest.raises(DataError, match=r"no column 'price, stars'; it lists several.*on its own"):
+        unskew.read_log(GOOD, ignore=["price, stars"])
+    data = unskew.read_log(GOOD, ignore=["price", "stars"])
+    assert not data.features.n_features

@@ -219,7 +219,9 @@ class Search:
             for half in self.folds.halves(number):
                 for candidate in (chosen, self._blind, self._raw):
                     self.found.add_half(
-                        self._train_on(candidate, number, replace(fold, training=half))
+                        self._train_on(
+                            candidate, number, replace(fold, training=half, is_half=True)
+                        )
                     )
 
     # Step 3 -------------------------------------------------------------------------------------
@@ -324,7 +326,8 @@ def _trial(member: Member, fold: Fold, seconds: float) -> Trial:
         if isinstance(value, int | float | str) or value is None
     }
     found = Trial(
-        member.candidate.title, member.candidate.part, member.fold, settings,
+        member.candidate.title + (", half" if fold.is_half else ""), member.candidate.part,
+        member.fold, settings,
         member.ranker.trees_.n_rounds, seconds,
     )  # fmt: skip
     if history and member.relevance is not None:

@@ -29,12 +29,15 @@ class Fold:
         The held-out queries with their documents alone.
     documents
         The row that each document of ``held_out`` has in the whole log.
+    is_half
+        Whether ``training`` has only half of the other queries.
 
     """
 
     training: Impressions
     held_out: Impressions
     documents: npt.NDArray[np.intp]
+    is_half: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,6 +71,9 @@ def missing_column(name: str, present: Iterable[str], source: str, option: str) 
     lowered = {column.lower(): column for column in present}
     near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)
     hint = f"; did you mean {lowered[near[0]]!r}?" if near else "."
+    several = [part.strip() for part in name.split(",")]
+    if len(several) > 1 and set(several) <= set(present):
+        hint = "; it lists several that are there: give each of them on its own."
     shown = ", ".join(repr(column) for column in present[:12])
     more = f" and {len(present) - 12} more" if len(present) > 12 else ""
     # Commands take labels with a column called relevance alone, and a list of features as a file.
