@@ -42,7 +42,7 @@ class TestTheShare:
     )
     def test_signal_and_noise(self, agreement, expected):
         """The half that shows the signal of the debiased one better gets the weight."""
-        assert trust_in_debiasing(Agreement(*agreement), 0.0).value == expected
+        assert trust_in_debiasing(Agreement(*agreement), 0.0, 400).value == expected
 
     @pytest.mark.parametrize("seed", range(5))
     def test_no_other_sum_is_closer_to_the_signal(self, seed):
@@ -64,7 +64,7 @@ class TestTheShare:
         agreement = Agreement(
             mean(a, b), mean(c, d), (mean(a, d) + mean(b, c)) / 2, (mean(a, c) + mean(b, d)) / 2
         )
-        found = trust_in_debiasing(agreement, 0.0)
+        found = trust_in_debiasing(agreement, 0.0, 400)
         # The same signals with as much less noise as the rule takes them to have.
         first, second = (
             known + np.sqrt(NOISE_LEFT) * (extra + shared)
@@ -84,8 +84,16 @@ class TestTheShare:
     def test_lists_that_know_more(self):
         """An examination that took up relevance halves the trust, and more of it takes all."""
         whole = Agreement(1.0, 1.0, 0.0, 0.0)
-        found = [trust_in_debiasing(whole, bend).value for bend in (-1.0, 0.0, HALF_HONEST, 1.0)]
+        found = [
+            trust_in_debiasing(whole, bend, 400).value for bend in (-1.0, 0.0, HALF_HONEST, 1.0)
+        ]
         assert found == [1.0, 1.0, 0.5, 0.0]
+
+    def test_few_queries(self):
+        """Below four hundred queries the trust is less in proportion."""
+        whole = Agreement(1.0, 1.0, 0.0, 0.0)
+        found = [trust_in_debiasing(whole, 0.0, n).value for n in (40, 100, 200, 400, 10_000)]
+        assert found == [0.1, 0.25, 0.5, 1.0, 1.0]
 
     def test_weights(self):
         """LambdaMART takes a third of the one half and half of the other; no part has a share of 0."""
@@ -201,7 +209,7 @@ def test_the_choice_follows_from_agreement_and_bend(search):
     judge = Judge(search.data, search.folds, search.found)
     chosen, blends, trust = choose_blend(judge, search.found)
     agreement = judge.agreement({"blind": 0.5, "raw": 0.5})
-    assert trust == trust_in_debiasing(agreement, judge.bend([0, 1, 2, 3, 4]))
+    assert trust == trust_in_debiasing(agreement, judge.bend([0, 1, 2, 3, 4]), 25)
     assert chosen is blends[0]
     assert chosen.trust == pytest.approx(trust.value)
     assert {round(one.trust, 9) for one in blends} >= {0.0, 1.0}

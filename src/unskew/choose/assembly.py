@@ -113,11 +113,14 @@ def _about_trust(chosen: Blend, trust: Trust | None) -> str:
         only = "positions are ignored" if chosen.trust == 0 else "both halves count the same"
         return f"{only}: the search did not come to judge a debiased half"
     known = "more" if trust.bend > HALF_HONEST else "no more"
+    few = (
+        "" if trust.enough == 1.0 else f"; {trust.enough:.0%} of that, because the queries are few"
+    )
     return (
         f"{trust.value:.0%} debiased: without their noise, which is {trust.noise:.0%} of a debiased "
         f"model of two fifths of the queries, both halves correlate by {trust.alike:.2f}, and the lists "
-        f"seem to know {known} than the features (the DCG does not decide it, which is corrected by the "
-        "same examination)"
+        f"seem to know {known} than the features{few} (the DCG does not decide it: it is corrected by "
+        "the same examination)"
     )
 
 

@@ -12,9 +12,10 @@ the signal of the debiased half, the one without bias:
     [debiased, undebiased] = inverse(covariance of both halves) * [their covariance with that signal]
 
 An undebiased half that says the same with less noise gets most, one that says something else gets
-nothing, however sure it is. The honesty by which the trust is multiplied is small where the ranker that
-was logged knew more about relevance than the features tell (`unskew.bias.competition`): the examination
-then took up relevance, and the debiased half is no longer the one without bias.
+nothing, however sure it is. Two things take the trust down, because the debiased half may then not be
+the one without bias. The ranker that was logged may have known more about relevance than the features
+tell (`unskew.bias.competition`): the examination took up relevance. And trees of few queries miss much
+of what the features tell, with the same effect.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from unskew.choose.judge import Agreement, Judge
 NOISE_LEFT = 0.8
 # The exponent by which the examination is off that halves the trust.
 HALF_HONEST = 0.15
+# With fewer queries than this the trust is less in proportion.
+ENOUGH_QUERIES = 400
 # The trust is rounded to multiples of this.
 STEP = 0.05
 # What LambdaMART counts in each half: on posterior relevance, and on raw clicks.
@@ -76,17 +79,18 @@ class Trust:
 
     ``alike`` is the correlation of both halves without their noise, ``noise`` the share of noise in a
     model of the debiased half, ``bend`` the exponent of the position by which the examination seems to
-    be too steep.
+    be too steep, ``enough`` how far the queries suffice.
     """
 
     value: float
     alike: float
     noise: float
     bend: float
+    enough: float
 
 
-def trust_in_debiasing(agreement: Agreement, bend: float) -> Trust:
-    """The trust that follows from how far the models agree and from the bend of the examination."""
+def trust_in_debiasing(agreement: Agreement, bend: float, n_queries: int) -> Trust:
+    """The trust by how far models agree, the bend of the examination and the queries with a click."""
     first, second = max(agreement.debiased, 0.0), max(agreement.undebiased, 0.0)
     both, noise = agreement.both, 1.0 - np.array([first, second])
     variance = np.array([first, second]) + NOISE_LEFT * noise
@@ -95,10 +99,11 @@ def trust_in_debiasing(agreement: Agreement, bend: float) -> Trust:
     # Standardised scores are what is added up.
     weights = np.linalg.lstsq(covariance, [first, both])[0].clip(0.0) * np.sqrt(variance)
     share = weights[0] / weights.sum() if weights.sum() > 0 else 0.5
-    share /= 1.0 + (max(bend, 0.0) / HALF_HONEST) ** 2
+    enough = min(n_queries / ENOUGH_QUERIES, 1.0)
+    share *= enough / (1.0 + (max(bend, 0.0) / HALF_HONEST) ** 2)
     signals = float(np.sqrt(first * second))
     alike = float(np.clip(both / signals, 0.0, 1.0)) if signals > 0 else 0.0
-    return Trust(round(STEP * round(share / STEP), 2), alike, float(noise[0]), bend)
+    return Trust(round(STEP * round(share / STEP), 2), alike, float(noise[0]), bend, enough)
 
 
 def blend_weights(trust: float, *, finished: bool, raw: bool) -> dict[str, float]:
@@ -126,7 +131,7 @@ def choose_blend(judge: Judge, found: Found) -> tuple[Blend, list[Blend], Trust 
         # Nothing tells how far two models of one half agree.
         middle = Blend(blend_weights(0.5, finished=False, raw=raw))
         return middle, [middle], None
-    trust = trust_in_debiasing(agreement, judge.bend(both))
+    trust = trust_in_debiasing(agreement, judge.bend(both), judge.folds.n_clicked)
     shares = [trust.value, *(share for share in (0.0, 1.0) if share != trust.value)]
     weights = [blend_weights(share, finished=finished, raw=raw) for share in shares]
     blends = measured(judge, both, weights)

@@ -41,7 +41,7 @@ class Judge:
     """Doubly robust DCG and agreement, on the folds for which a search has models."""
 
     def __init__(self, data: Impressions, folds: Folds, found: Found, k: int = CUT) -> None:
-        self.data, self._folds, self._found, self._k = data, folds, found, k
+        self.data, self.folds, self._found, self._k = data, folds, found, k
         members = found.of(DEBIASED) or found.of(BLIND)
         examination, base = np.mean([_curves(one) for one in members.values()], axis=0)
         query = data.pages.query[data.patterns.page]
@@ -55,7 +55,7 @@ class Judge:
         self._attraction = self._view.attraction(prediction)
 
     def _rows(self, fold: int) -> npt.NDArray[np.intp]:
-        return np.flatnonzero(self._folds.of_query[self.data.documents.query] == fold)
+        return np.flatnonzero(self.folds.of_query[self.data.documents.query] == fold)
 
     def scores(self, part: str) -> tuple[FloatArray, list[int]]:
         """The standardised held-out scores of one part, and the folds that it has."""
@@ -79,7 +79,7 @@ class Judge:
 
     def queries_of(self, folds: Sequence[int]) -> npt.NDArray[np.intp]:
         """Which queries belong to these folds."""
-        return np.flatnonzero(np.isin(self._folds.of_query, folds))
+        return np.flatnonzero(np.isin(self.folds.of_query, folds))
 
     def agreement(self, undebiased: Mapping[str, float]) -> Agreement | None:
         """How far models of halves of the queries agree; None if there are none.

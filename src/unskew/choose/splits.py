@@ -63,6 +63,11 @@ class Folds:
             of_query[rng.permutation(group)] = np.arange(len(group)) % min(MOST_FOLDS, n)
         return cls(data, of_query)
 
+    @property
+    def n_clicked(self) -> int:
+        """How many queries have a click."""
+        return int(np.count_nonzero(_clicks_by_query(self.data)))
+
     def __len__(self) -> int:
         return int(self.of_query.max()) + 1
 
