@@ -197,7 +197,9 @@ def _labels(data: Clicked, cell: Cell) -> Trained:
 
 
 def _blind(data: Clicked, cell: Cell) -> Trained:
-    ranker = unskew.ClickModelRanker(debias=None, random_state=cell.seed, n_jobs=1, verbose=0)
+    ranker = unskew.ClickModelRanker(
+        debias=None, most_looks=30.0, random_state=cell.seed, n_jobs=1, verbose=0
+    )
     ranker.fit(data.log)
     return ranker.predict, ranker.trees_.n_rounds, {}
 

@@ -39,7 +39,9 @@ FEWEST_LEAVES = 3
 # the booster can, thresholds of splits are drawn at random, which makes the mean of models steadier.
 STEADY = {"lightgbm": {"lambda_l2": 5.0, "extra_trees": True}, "xgboost": {"reg_lambda": 5.0}}
 # Candidates are many, so each takes fewer, larger steps than a ranker that is trained alone.
-LIKELIHOOD = {"learning_rate": 0.2, "em_steps": 1, "early_stopping_rounds": 12}
+LIKELIHOOD = {
+    "learning_rate": 0.2, "em_steps": 1, "early_stopping_rounds": 12, "most_looks": 30.0,
+}  # fmt: skip
 LAMBDAMART = {"n_estimators": 60, "learning_rate": 0.15}
 
 

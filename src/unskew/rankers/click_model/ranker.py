@@ -99,7 +99,8 @@ class ClickModelRanker(TreeRanker):
         How many looks at one document count at most for the trees, however often it was shown: n
         looks count as ``n * most_looks / (n + most_looks - 1)``. Documents of the same features
         still differ, so that the hundredth look at one document says less about them than a look at
-        another. None counts every look, which is the likelihood itself.
+        another: 30 ranks better where documents were shown a hundred times and more. None counts
+        every look, which is the likelihood itself, and measures the examination best.
     n_estimators
         The most trees.
     learning_rate, feature_fraction, bagging_fraction
@@ -186,7 +187,7 @@ class ClickModelRanker(TreeRanker):
         debias: str | BiasEstimator | PositionBias | npt.ArrayLike | None = LEARNED,
         p: float = 0.0,
         em_steps: int = 3,
-        most_looks: float | None = 30.0,
+        most_looks: float | None = None,
         n_estimators: int = 1000,
         learning_rate: float = 0.05,
         num_leaves: int | None = None,
