@@ -4,10 +4,10 @@
 
 with the standardised scores of both halves, each the mean over its models. Held-out clicks cannot
 choose the trust: their likelihood always asks for the whole examination, and so does any estimate of
-ranking quality that is corrected by that examination. It follows from how far models
-agree that saw no query in common. Two of one half share their signal and not their noise; what a model
-of each half share is the signal that both have. The weights are those of the sum that comes closest to
-the signal of the debiased half, the one without bias:
+ranking quality that is corrected by that examination. It follows from how far models agree that saw no
+query in common. Two models of one half share their signal and not their noise; two of different halves
+share only the signal that both halves have. The weights are those of the sum that comes closest to the
+signal of the debiased half, the one without bias:
 
     [debiased, undebiased] = inverse(covariance of both halves) * [their covariance with that signal]
 

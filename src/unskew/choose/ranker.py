@@ -53,7 +53,7 @@ class AutoRanker(TreeRanker):
     Parameters
     ----------
     trials
-        The most trainings; a whole search makes about 25.
+        The most trainings; a whole search makes about 30, on small logs 40.
     seconds
         The most seconds. What was found by then is what the model is made of.
     debias

@@ -48,15 +48,14 @@ from unskew.log.merging import take_queries
 from unskew.position_bias import PositionBias
 from unskew.rankers.sizes import default_leaves
 
-# About how many documents the first step looks at, and from how many on trees take larger steps.
-EXPLORED, LARGE = 40_000, 60_000
+# About how many documents the first step looks at.
+EXPLORED = 40_000
 # About how many documents the scores of models of two halves are compared on, and folds at most.
 COMPARED, MOST_COMPARED = 4_000, 3
 # A later candidate must raise the log-likelihood of all held-out clicks by so much to take the place.
 CLEARLY_BETTER = 12.0
 # The log-likelihood of the held-out clicks of a fold must rise by more than chance makes it rise.
 LEAST_GAIN, NEWTON_STEPS = 3.0, 6
-LARGE_SETTINGS = {"learning_rate": 0.1, "n_estimators": 600}
 
 
 class InterruptedSearchError(Exception):
@@ -110,8 +109,6 @@ class Search:
         self.leaves = default_leaves(len(data.documents))
         self._blind, self._raw = blind(self.leaves), raw(self.leaves)
         self._latest: tuple[Folds, int, Fold] | None = None
-        if len(data.documents) > LARGE:
-            self._common = {**common, **LARGE_SETTINGS}
 
     def run(self) -> Found:
         """Go through the steps until they or the budget end."""
