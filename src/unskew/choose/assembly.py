@@ -113,9 +113,9 @@ def _about_trust(chosen: Blend, trust: Trust | None) -> str:
         only = "positions are ignored" if chosen.trust == 0 else "both halves count the same"
         return f"{only}: the search did not come to judge a debiased half"
     known = "more" if trust.bend > HALF_HONEST else "no more"
-    few = (
-        "" if trust.enough == 1.0 else f"; {trust.enough:.0%} of that, because the queries are few"
-    )
+    few = ""
+    if trust.enough < 1.0:
+        few = f"; this is {trust.enough:.0%} of what that would say, because the queries are few"
     return (
         f"{trust.value:.0%} debiased: without their noise, which is {trust.noise:.0%} of a debiased "
         f"model of two fifths of the queries, both halves correlate by {trust.alike:.2f}, and the lists "
