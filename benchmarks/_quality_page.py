@@ -30,12 +30,10 @@ TITLES = {
     "labels": "labels",
 }
 DEVELOPED = (
-    "Defaults and rules were developed on seeds 101 to 103 of the three generators, with 40 to 2,500 "
-    "training queries, and of clicks on MQ2008 and MSLR; cells of seeds 200, 300, 310, 320 and 330 "
-    "were seen before the last change of the rules. No row here has those seeds; the documents of "
-    "MQ2008 and MSLR are the same ones, with other clicks. That the trust is less below 400 queries, "
-    "which changes MSLR and the condition of 40 queries alone, was added after five of their cells of "
-    "seed 340 had been seen."
+    "Defaults and rules were developed on seeds 101 to 104 of the three generators, with 40 to 2,500 "
+    "training queries, and of clicks on MQ2008 and MSLR; cells of seeds 200, 300, 310, 320, 330 and "
+    "340 were seen before the last change of the rules. No row here has those seeds; the documents of "
+    "MQ2008 and MSLR are the same ones, with other clicks."
 )
 SIGNIFICANT = 0.05
 # Raw clicks that are nearer to labels leave no gap to close.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import numpy as np
@@ -61,7 +62,7 @@ class TestWhatIsChosen:
         reasons = " ".join(choice.reasons)
         assert "it makes the clicks of held-out queries most likely" in reasons
         assert "both halves correlate by" in reasons
-        assert "the lists seem to know no more than the features" in reasons
+        assert re.search(r"the features tell \d+% of the logged order \(", reasons)
         assert "doubly robust DCG of held-out queries" in reasons
         assert "Pairwise Debiasing is" in reasons
         shown = str(choice)
@@ -209,6 +210,19 @@ class TestTheBudget:
         assert time.perf_counter() - started < 0.8 * whole  # room for a busy machine
         assert "the budget ended the search" in " ".join(ranker.choice_.reasons)
 
+    def test_a_large_log(self, log):
+        """Of more documents than it may look at it takes those of some queries, and says so."""
+        enough = unskew.fit(log, trials=2, most_documents=len(log.documents), **QUIET)
+        assert "drawn at random" not in " ".join(enough.choice_.reasons)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("unskew.choose.splits.FEWEST_QUERIES", 5)
+            part = unskew.fit(log, trials=2, most_documents=150, **QUIET)
+            again = unskew.fit(log, trials=2, most_documents=150, **QUIET)
+        said = rf"learned from 15 queries drawn at random of {log.n_queries}: with all of them"
+        assert re.search(said, " ".join(part.choice_.reasons))
+        np.testing.assert_array_equal(part.predict(log.features), again.predict(log.features))
+        assert not np.allclose(part.predict(log.features), enough.predict(log.features))
+
     def test_a_budget_for_nothing(self, log):
         """Too few seconds for one training is an error that says so."""
         with pytest.raises(UsageError, match=r"seconds=1e-06 is too little for a single trial"):
@@ -306,6 +320,7 @@ class TestWhatIsRefused:
         ("settings", "message"),
         [
             ({"trials": 0}, "trials must be a whole number, 1 or higher, got 0"),
+            ({"most_documents": 0}, "most_documents must be a whole number, 1 or higher, got 0"),
             ({"seconds": -1}, "seconds must be a number above 0, or None, got -1"),
             ({"booster": "catboost"}, "booster must be one of"),
             ({"debias": "pairwise"}, "not with auto"),
@@ -320,9 +335,10 @@ class TestWhatIsRefused:
 
 
 def test_a_large_log_is_explored_on_a_part(monkeypatch):
-    """Click models are compared on some of the queries, the bags are trained on all."""
+    """Click models are compared on some of the queries, the others are trained on all."""
     log = random_log(0, n_queries=30, sessions_per_query=10)
     monkeypatch.setattr("unskew.choose.search.EXPLORED", 100)
+    monkeypatch.setattr("unskew.choose.splits.FEWEST_QUERIES", 5)
     sizes = {}
 
     class Watched(Search):

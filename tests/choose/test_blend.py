@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from logs import doubly_robust_dcg, random_log
-from unskew.bias.competition import SPREAD
-from unskew.choose.assembly import averaged
+from unskew.choose.assembly import _about_trust, averaged
 from unskew.choose.blend import (
-    HALF_HONEST,
+    ALL_HIDDEN,
+    LITTLE_HIDDEN,
     NOISE_LEFT,
+    QUERIES_A_FEATURE,
+    Blend,
     blend_weights,
     choose_blend,
     finish_helps,
@@ -20,9 +22,9 @@ from unskew.choose.blend import (
 from unskew.choose.budget import Budget, BudgetSpentError
 from unskew.choose.candidates import BLIND, DEBIASED, FINISH, Candidate
 from unskew.choose.found import Found, Member
+from unskew.choose.hidden_order import hidden_share
 from unskew.choose.judge import Agreement, Judge
 from unskew.choose.search import Search
-from unskew.rankers.click_model.examination import Trained, matched
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.trees.merging import merged
 
@@ -42,7 +44,7 @@ class TestTheShare:
     )
     def test_signal_and_noise(self, agreement, expected):
         """The half that shows the signal of the debiased one better gets the weight."""
-        assert trust_in_debiasing(Agreement(*agreement), 0.0, 400).value == expected
+        assert trust_in_debiasing(Agreement(*agreement), 0.0, 10).value == expected
 
     @pytest.mark.parametrize("seed", range(5))
     def test_no_other_sum_is_closer_to_the_signal(self, seed):
@@ -64,7 +66,7 @@ class TestTheShare:
         agreement = Agreement(
             mean(a, b), mean(c, d), (mean(a, d) + mean(b, c)) / 2, (mean(a, c) + mean(b, d)) / 2
         )
-        found = trust_in_debiasing(agreement, 0.0, 400)
+        found = trust_in_debiasing(agreement, 0.0, 10)
         # The same signals with as much less noise as the rule takes them to have.
         first, second = (
             known + np.sqrt(NOISE_LEFT) * (extra + shared)
@@ -82,18 +84,41 @@ class TestTheShare:
         assert found.alike == pytest.approx(0.8, abs=0.06)
 
     def test_lists_that_know_more(self):
-        """An examination that took up relevance halves the trust, and more of it takes all."""
-        whole = Agreement(1.0, 1.0, 0.0, 0.0)
+        """The more of the logged order the features do not tell, the less is trusted."""
+        whole, middle = Agreement(1.0, 1.0, 0.0, 0.0), (ALL_HIDDEN + LITTLE_HIDDEN) / 2
         found = [
-            trust_in_debiasing(whole, bend, 400).value for bend in (-1.0, 0.0, HALF_HONEST, 1.0)
+            trust_in_debiasing(whole, hidden, 10).value
+            for hidden in (0.0, LITTLE_HIDDEN, middle, ALL_HIDDEN, 1.0)
         ]
-        assert found == [1.0, 1.0, 0.5, 0.0]
+        assert found == [1.0, 1.0, 0.5, 0.0, 0.0]
 
     def test_few_queries(self):
-        """Below four hundred queries the trust is less in proportion."""
+        """With fewer than two queries for each feature the trust is less in proportion."""
         whole = Agreement(1.0, 1.0, 0.0, 0.0)
-        found = [trust_in_debiasing(whole, 0.0, n).value for n in (40, 100, 200, 400, 10_000)]
+        shares = [part * QUERIES_A_FEATURE for part in (0.1, 0.25, 0.5, 1.0, 100.0)]
+        found = [trust_in_debiasing(whole, 0.0, share).value for share in shares]
         assert found == [0.1, 0.25, 0.5, 1.0, 1.0]
+
+    def test_why_it_is_less(self):
+        """The reasons name what took the trust down, and nothing else."""
+
+        def said(hidden, queries):
+            trust = trust_in_debiasing(Agreement(1.0, 1.0, 0.0, 0.0), hidden, queries)
+            return _about_trust(Blend({}), trust)
+
+        few, unknown = "the features are many for so few queries", "the lists may know what the"
+        assert "this is" not in said(0.3, 10.0)
+        assert (
+            f"tell 70% of the logged order; this is 50% of what that would say, because {few}"
+            in (said(0.3, QUERIES_A_FEATURE / 2))
+        )
+        assert (
+            f"tell 30% of the logged order; this is 50% of what that would say, because {unknown}"
+            in (said(0.7, 10.0))
+        )
+        assert f"this is 25% of what that would say, because {few} and {unknown}" in (
+            said(0.7, QUERIES_A_FEATURE / 2)
+        )
 
     def test_weights(self):
         """LambdaMART takes a third of the one half and half of the other; no part has a share of 0."""
@@ -135,7 +160,8 @@ def test_the_judge_is_the_doubly_robust_dcg(search):
 
 def test_agreement_is_a_correlation_within_queries(search):
     """Of the scores that models of the two halves give the held-out documents, written out."""
-    judge, data, _ = _judge_of(search)
+    data = search.data
+    judge = Judge(data, search.folds, search.found)
     scores = {"debiased": ([], []), "undebiased": ([], [])}
     for number in search.found.halves["debiased"]:
         rows = search.folds[number].documents
@@ -185,31 +211,13 @@ def test_halves_have_no_query_in_common(search):
     assert not np.allclose(first, second)
 
 
-def _judge_of(search):
-    return Judge(search.data, search.folds, search.found), search.data, search.found.of
-
-
-def test_the_bend_is_that_of_documents_alike(search):
-    """The relevance of each document is that of the model that did not see its clicks."""
-    judge, data, members = _judge_of(search)
-    score, relevance = np.empty(len(data.documents)), np.empty(len(data.documents))
-    for number, member in members("debiased").items():
-        rows = search.folds[number].documents
-        score[rows] = member.ranker.predict(data.features.take(rows))
-        relevance[rows] = member.ranker.predict_relevance(data.features.take(rows))
-    trained = Trained(score, relevance, np.arange(len(score)))
-    bend = matched(data, trained, len(members("debiased")[0].ranker.t_plus_)).bend
-    expected = max(bend.eta / (1.0 + (bend.error / SPREAD) ** 2), 0.0)
-    assert judge.bend([0, 1, 2, 3, 4]) == pytest.approx(expected)
-    assert judge.bend([0, 1, 2]) >= 0.0
-
-
-def test_the_choice_follows_from_agreement_and_bend(search):
+def test_the_choice_follows_from_agreement_and_order(search):
     """The trust is the rule's, and the blend is compared with none and with all of the trust."""
     judge = Judge(search.data, search.folds, search.found)
     chosen, blends, trust = choose_blend(judge, search.found)
     agreement = judge.agreement({"blind": 0.5, "raw": 0.5})
-    assert trust == trust_in_debiasing(agreement, judge.bend([0, 1, 2, 3, 4]), 25)
+    hidden = hidden_share(search.data, search.folds.of_query)
+    assert trust == trust_in_debiasing(agreement, hidden, 25 / search.data.features.n_features)
     assert chosen is blends[0]
     assert chosen.trust == pytest.approx(trust.value)
     assert {round(one.trust, 9) for one in blends} >= {0.0, 1.0}

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from unskew.array_types import FloatArray
-from unskew.choose.blend import HALF_HONEST, Blend, Trust, choose_blend, tree_weights
+from unskew.choose.blend import Blend, Trust, choose_blend, known_order, tree_weights
 from unskew.choose.candidates import BLIND, DEBIASED, FINISH, PAIRWISE, RAW, TITLES
 from unskew.choose.choice import Choice
 from unskew.choose.found import Found, Member
@@ -112,15 +112,18 @@ def _about_trust(chosen: Blend, trust: Trust | None) -> str:
     if trust is None:
         only = "positions are ignored" if chosen.trust == 0 else "both halves count the same"
         return f"{only}: the search did not come to judge a debiased half"
-    known = "more" if trust.bend > HALF_HONEST else "no more"
-    few = ""
-    if trust.enough < 1.0:
-        few = f"; this is {trust.enough:.0%} of what that would say, because the queries are few"
+    known = known_order(trust.hidden)
+    less = ["the features are many for so few queries"] if trust.enough < 1.0 else []
+    less += ["the lists may know what the features do not"] if known < 1.0 else []
+    why = ""
+    if less:
+        left = trust.enough * known
+        why = f"; this is {left:.0%} of what that would say, because {' and '.join(less)}"
     return (
         f"{trust.value:.0%} debiased: without their noise, which is {trust.noise:.0%} of a debiased "
-        f"model of two fifths of the queries, both halves correlate by {trust.alike:.2f}, and the lists "
-        f"seem to know {known} than the features{few} (the DCG does not decide it: it is corrected by "
-        "the same examination)"
+        f"model of two fifths of the queries, both halves correlate by {trust.alike:.2f}, and the "
+        f"features tell {1.0 - trust.hidden:.0%} of the logged order{why} (the DCG does not decide it: "
+        "it is corrected by the same examination)"
     )
 
 

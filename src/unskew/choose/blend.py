@@ -14,8 +14,8 @@ signal of the debiased half, the one without bias:
 An undebiased half that says the same with less noise gets most, one that says something else gets
 nothing, however sure it is. Two things take the trust down, because the debiased half may then not be
 the one without bias. The ranker that was logged may have known more about relevance than the features
-tell (`unskew.bias.competition`): the examination took up relevance. And trees of few queries miss much
-of what the features tell, with the same effect.
+tell (`unskew.choose.hidden_order`): the examination took up relevance. And trees of few queries miss
+much of what many features tell, with the same effect.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ import numpy as np
 
 from unskew.choose.candidates import BLIND, DEBIASED, FINISH, RAW
 from unskew.choose.found import Found, Member
+from unskew.choose.hidden_order import hidden_share
 from unskew.choose.judge import Agreement, Judge
 
-# The part of the noise of a model of two fifths of the queries that a half is taken to have. The mean of
-# models of four fifths has less, about a half; the rest is for what is wrong with the click model.
-NOISE_LEFT = 0.8
-# The exponent by which the examination is off that halves the trust.
-HALF_HONEST = 0.15
-# With fewer queries than this the trust is less in proportion.
-ENOUGH_QUERIES = 400
+# The part of the noise of a model of two fifths of the queries that is left in a half, the mean of five
+# models of four fifths.
+NOISE_LEFT = 0.3
+# If so much of the logged order is hidden from the features nothing is trusted, up to so much all of it.
+ALL_HIDDEN, LITTLE_HIDDEN = 0.9, 0.5
+# With fewer queries for each feature than this the trust is less in proportion.
+QUERIES_A_FEATURE = 2
 # The trust is rounded to multiples of this.
 STEP = 0.05
 # What LambdaMART counts in each half: on posterior relevance, and on raw clicks.
@@ -78,19 +79,19 @@ class Trust:
     """How far the debiased half is trusted, and what it follows from.
 
     ``alike`` is the correlation of both halves without their noise, ``noise`` the share of noise in a
-    model of the debiased half, ``bend`` the exponent of the position by which the examination seems to
-    be too steep, ``enough`` how far the queries suffice.
+    model of the debiased half, ``hidden`` the share of the logged order that features do not tell,
+    ``enough`` how far the queries suffice.
     """
 
     value: float
     alike: float
     noise: float
-    bend: float
+    hidden: float
     enough: float
 
 
-def trust_in_debiasing(agreement: Agreement, bend: float, n_queries: int) -> Trust:
-    """The trust by how far models agree, the bend of the examination and the queries with a click."""
+def trust_in_debiasing(agreement: Agreement, hidden: float, queries_a_feature: float) -> Trust:
+    """The trust by how far models agree, what features do not tell of the order, and the queries."""
     first, second = max(agreement.debiased, 0.0), max(agreement.undebiased, 0.0)
     both, noise = agreement.both, 1.0 - np.array([first, second])
     variance = np.array([first, second]) + NOISE_LEFT * noise
@@ -99,11 +100,16 @@ def trust_in_debiasing(agreement: Agreement, bend: float, n_queries: int) -> Tru
     # Standardised scores are what is added up.
     weights = np.linalg.lstsq(covariance, [first, both])[0].clip(0.0) * np.sqrt(variance)
     share = weights[0] / weights.sum() if weights.sum() > 0 else 0.5
-    enough = min(n_queries / ENOUGH_QUERIES, 1.0)
-    share *= enough / (1.0 + (max(bend, 0.0) / HALF_HONEST) ** 2)
+    enough = min(queries_a_feature / QUERIES_A_FEATURE, 1.0)
+    share *= enough * known_order(hidden)
     signals = float(np.sqrt(first * second))
     alike = float(np.clip(both / signals, 0.0, 1.0)) if signals > 0 else 0.0
-    return Trust(round(STEP * round(share / STEP), 2), alike, float(noise[0]), bend, enough)
+    return Trust(round(STEP * round(share / STEP), 2), alike, float(noise[0]), hidden, enough)
+
+
+def known_order(hidden: float) -> float:
+    """How much of the trust is left if so much of the logged order is hidden."""
+    return float(np.clip((ALL_HIDDEN - hidden) / (ALL_HIDDEN - LITTLE_HIDDEN), 0.0, 1.0))
 
 
 def blend_weights(trust: float, *, finished: bool, raw: bool) -> dict[str, float]:
@@ -131,7 +137,9 @@ def choose_blend(judge: Judge, found: Found) -> tuple[Blend, list[Blend], Trust 
         # Nothing tells how far two models of one half agree.
         middle = Blend(blend_weights(0.5, finished=False, raw=raw))
         return middle, [middle], None
-    trust = trust_in_debiasing(agreement, judge.bend(both), judge.folds.n_clicked)
+    data, folds = judge.data, judge.folds
+    queries_a_feature = folds.n_clicked / max(data.features.n_features, 1)
+    trust = trust_in_debiasing(agreement, hidden_share(data, folds.of_query), queries_a_feature)
     shares = [trust.value, *(share for share in (0.0, 1.0) if share != trust.value)]
     weights = [blend_weights(share, finished=finished, raw=raw) for share in shares]
     blends = measured(judge, both, weights)

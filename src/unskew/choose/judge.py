@@ -17,8 +17,6 @@ from unskew.evaluation.counterfactual import CLIP
 from unskew.evaluation.metrics import METRICS
 from unskew.log.counts import sums
 from unskew.log.impressions import Impressions
-from unskew.log.merging import take_queries
-from unskew.rankers.click_model.examination import Trained, matched
 
 # The DCG is cut here.
 CUT = 10
@@ -111,26 +109,6 @@ class Judge:
                 score += weight * _of_unit_spread(_centred(one, query, self.data.n_queries))
             found.append(_of_unit_spread(score))
         return np.concatenate(found)
-
-    def bend(self, folds: Sequence[int]) -> float:
-        """The exponent by which the examination of the debiased half is too steep, 0 if none is seen.
-
-        It is the part that can be told from noise of what documents alike say that stood against better
-        and worse ones.
-        """
-        score, relevance = (np.zeros(len(self.data.documents)) for _ in range(2))
-        members = [self._found.of(DEBIASED)[number] for number in folds]
-        for member in members:
-            assert member.relevance is not None, "the debiased half are click model rankers"  # noqa: S101
-            score[self._rows(member.fold)] = member.score
-            relevance[self._rows(member.fold)] = member.relevance
-        queries = self.queries_of(folds)
-        taken = np.isin(self.data.documents.query, queries)
-        data = take_queries(self.data, queries)
-        unseen = np.arange(len(data.documents))
-        n_positions = len(members[0].ranker.position_bias_)
-        found = matched(data, Trained(score[taken], relevance[taken], unseen), n_positions)
-        return max(found.bend.told, 0.0)
 
 
 def _curves(member: Member) -> tuple[FloatArray, FloatArray]:

@@ -16,7 +16,7 @@ from unskew.choose.assembly import Assembly, assemble
 from unskew.choose.budget import Budget
 from unskew.choose.choice import Choice
 from unskew.choose.found import Trial
-from unskew.choose.search import Search, expected_trials
+from unskew.choose.search import MOST_DOCUMENTS, Search, expected_trials
 from unskew.errors import UsageError, warn
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
@@ -56,6 +56,9 @@ class AutoRanker(TreeRanker):
         The most trainings; a whole search makes about 30, on small logs 40.
     seconds
         The most seconds. What was found by then is what the model is made of.
+    most_documents
+        Of a log with more documents, candidates see only so many, those of queries drawn at random: a
+        search trains some thirty models, and more documents than this hardly make them better.
     debias
         What the debiased half does about positions: ``"click-model"`` learns an examination, by the
         click model that explains held-out clicks best. Whatever else a `ClickModelRanker` takes is
@@ -94,6 +97,7 @@ class AutoRanker(TreeRanker):
         "booster": TREES["booster"],
         "trials": COUNT,
         "seconds": optional(ABOVE_ZERO),
+        "most_documents": COUNT,
     }
 
     choice_: Choice
@@ -106,6 +110,7 @@ class AutoRanker(TreeRanker):
         *,
         trials: int = TRIALS,
         seconds: float | None = None,
+        most_documents: int = MOST_DOCUMENTS,
         debias: str | BiasEstimator | PositionBias | npt.ArrayLike | None = "click-model",
         n_positions: int | None = None,
         booster: str = "lightgbm",
@@ -120,6 +125,7 @@ class AutoRanker(TreeRanker):
         )  # fmt: skip
         self.trials = trials
         self.seconds = seconds
+        self.most_documents = most_documents
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters; there are none for the booster."""
@@ -160,9 +166,12 @@ class AutoRanker(TreeRanker):
             "booster": self.booster, "n_jobs": self.n_jobs, "n_positions": self.n_positions,
             "ndcg_at": self.ndcg_at,
         }  # fmt: skip
-        search = Search(data, common=common, debias=self.debias, seed=seed, budget=budget)
+        search = Search(
+            data, common=common, debias=self.debias, seed=seed, budget=budget,
+            most_documents=self.most_documents,
+        )  # fmt: skip
         self._watched(search)
-        total = min(self.trials, expected_trials(data, self.debias, len(search.folds)))
+        total = min(self.trials, expected_trials(search.data, self.debias, len(search.folds)))
         biases: list[PositionBias] = []
         with progress_bar("choosing", total, show=self.verbose > 0) as advance, self._threads():
 

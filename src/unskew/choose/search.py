@@ -40,16 +40,15 @@ from unskew.choose.candidates import (
 )
 from unskew.choose.found import Found, Member, Trial
 from unskew.choose.judge import Judge
-from unskew.choose.splits import Fold, Folds
+from unskew.choose.splits import Fold, Folds, drawn_queries
 from unskew.log.counts import n_shown
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
-from unskew.log.merging import take_queries
 from unskew.position_bias import PositionBias
 from unskew.rankers.sizes import default_leaves
 
-# About how many documents the first step looks at.
-EXPLORED = 40_000
+# About how many documents a search looks at, and its first step.
+MOST_DOCUMENTS, EXPLORED = 500_000, 40_000
 # About how many documents the scores of models of two halves are compared on, and folds at most.
 COMPARED, MOST_COMPARED = 4_000, 3
 # A later candidate must raise the log-likelihood of all held-out clicks by so much to take the place.
@@ -82,9 +81,13 @@ class Search:
         For the folds and the candidates.
     budget
         How long it may go on.
+    most_documents
+        Of a log with more documents, only so many are looked at, those of queries drawn at random.
 
     Attributes
     ----------
+    data
+        What is looked at of the log.
     told
         Called after every trial with it and its bias; returning True ends the search.
     interrupted
@@ -100,13 +103,20 @@ class Search:
         debias: Any,
         seed: int,
         budget: Budget,
+        most_documents: int = MOST_DOCUMENTS,
     ) -> None:
-        self.data, self.budget, self.found = data, budget, Found()
+        self.budget, self.found = budget, Found()
+        self.data = drawn_queries(data, most_documents, np.random.default_rng([seed, 3]))
+        if self.data is not data:
+            self.found.notes.append(
+                f"learned from {self.data.n_queries:,} queries drawn at random of {data.n_queries:,}: "
+                f"with all of them there were more than {most_documents:,} documents"
+            )
         self._common, self._debias, self._seed = common, debias, seed
         self.told: Callable[[Trial, PositionBias], bool] = lambda trial, bias: False
         self.interrupted = False
-        self.folds = Folds.of(data, np.random.default_rng([seed, 1]))
-        self.leaves = default_leaves(len(data.documents))
+        self.folds = Folds.of(self.data, np.random.default_rng([seed, 1]))
+        self.leaves = default_leaves(len(self.data.documents))
         self._blind, self._raw = blind(self.leaves), raw(self.leaves)
         self._latest: tuple[Folds, int, Fold] | None = None
 
@@ -190,12 +200,10 @@ class Search:
 
     def _explored(self) -> Folds:
         """The folds of the log, or of a part of a large one."""
-        n = len(self.data.documents)
-        if n <= EXPLORED:
+        if len(self.data.documents) <= EXPLORED:
             return self.folds
         rng = np.random.default_rng([self._seed, 2])
-        drawn = np.flatnonzero(rng.random(self.data.n_queries) < EXPLORED / n)
-        return Folds.of(take_queries(self.data, drawn), rng)
+        return Folds.of(drawn_queries(self.data, EXPLORED, rng), rng)
 
     # Step 2 -------------------------------------------------------------------------------------
 
@@ -213,13 +221,10 @@ class Search:
         """Each part of the blend on two halves of the queries, until enough documents are compared."""
         for number in range(_folds_compared(len(self.data.documents), len(self.folds))):
             fold = self._fold(self.folds, number)
-            for half in self.folds.halves(number):
+            for half, training in enumerate(self.folds.halves(number), 1):
+                part = replace(fold, training=training, half=half)
                 for candidate in (chosen, self._blind, self._raw):
-                    self.found.add_half(
-                        self._train_on(
-                            candidate, number, replace(fold, training=half, is_half=True)
-                        )
-                    )
+                    self.found.add_half(self._train_on(candidate, number, part))
 
     # Step 3 -------------------------------------------------------------------------------------
 
@@ -280,7 +285,8 @@ class Search:
     ) -> Member:
         self.budget.begin()
         started = time.perf_counter()
-        ranker = candidate.make(self._seed + 101 * number, self._common)
+        # Models that are compared must not share what they draw at random.
+        ranker = candidate.make(self._seed + 101 * number + fold.half, self._common)
         with warnings.catch_warnings():
             # What a candidate warns of is no news of the blend; `remarks` has that.
             warnings.simplefilter("ignore")
@@ -323,7 +329,7 @@ def _trial(member: Member, fold: Fold, seconds: float) -> Trial:
         if isinstance(value, int | float | str) or value is None
     }
     found = Trial(
-        member.candidate.title + (", half" if fold.is_half else ""), member.candidate.part,
+        member.candidate.title + (", half" if fold.half else ""), member.candidate.part,
         member.fold, settings,
         member.ranker.trees_.n_rounds, seconds,
     )  # fmt: skip

@@ -15,6 +15,8 @@ from unskew.log.impressions import Impressions
 from unskew.log.merging import take_queries
 
 MOST_FOLDS = 5
+# The fewest queries of a large log that a search looks at.
+FEWEST_QUERIES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,15 +31,15 @@ class Fold:
         The held-out queries with their documents alone.
     documents
         The row that each document of ``held_out`` has in the whole log.
-    is_half
-        Whether ``training`` has only half of the other queries.
+    half
+        Which half of the other queries ``training`` has, from 1; 0 if it has all of them.
 
     """
 
     training: Impressions
     held_out: Impressions
     documents: npt.NDArray[np.intp]
-    is_half: bool = False
+    half: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,19 @@ class Folds:
         """The log with the sessions of some queries; its documents stay as they were."""
         query = self.data.pages.query[self.data.patterns.page]
         return self.data.take_patterns(np.flatnonzero(of_queries[query]))
+
+
+def drawn_queries(data: Impressions, most: int, rng: np.random.Generator) -> Impressions:
+    """The sessions of queries drawn at random that have about so many documents, or of all queries.
+
+    However many documents they have, it takes `FEWEST_QUERIES` if there are as many.
+    """
+    if len(data.documents) <= most:
+        return data
+    order = rng.permutation(data.n_queries)
+    size = np.bincount(data.documents.query, minlength=data.n_queries)[order]
+    n = max(int(np.searchsorted(np.cumsum(size), most, side="right")), FEWEST_QUERIES)
+    return take_queries(data, np.sort(order[:n]))
 
 
 def _clicks_by_query(data: Impressions) -> npt.NDArray[np.float64]:

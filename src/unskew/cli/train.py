@@ -31,7 +31,11 @@ class Settings:
         float | None, _choice("The most seconds that choosing may take (default any).")
     ] = None
     trials: Annotated[
-        int | None, _choice("The most trainings that choosing may take (default 40).")
+        int | None, _choice("The most trainings that choosing may take (default 50).")
+    ] = None
+    most_documents: Annotated[
+        int | None,
+        _choice("The most documents that a candidate sees of a large log (default 500,000)."),
     ] = None
     debias: Annotated[
         str | None,

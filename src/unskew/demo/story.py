@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unskew.array_types import FloatArray
-from unskew.choose.ranker import AutoRanker
+from unskew.choose.ranker import TRIALS, AutoRanker
 from unskew.datasets import make_search_dataset
 from unskew.datasets.tables import features_table
 from unskew.evaluation.evaluation import DEFAULT_METRICS, Evaluation, average_rank, evaluate
@@ -56,7 +56,7 @@ class Setting:
     p: float = 0.0
     n_estimators: int = 200
     num_leaves: int = 31
-    trials: int = 40
+    trials: int = TRIALS
     learning_rate: float = 0.07
 
 

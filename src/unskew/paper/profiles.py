@@ -99,9 +99,9 @@ _CHOICES_OF_P: Mapping[str, tuple[float, ...]] = {
 
 
 def paper_settings(ranker: str, profile: Profile) -> dict[str, Any]:
-    """The ranker as the paper has it; one that chooses by itself has a budget."""
+    """The ranker as the paper has it; one that chooses may try as many as there are trees."""
     if ranker == "auto":
-        return {"trials": min(40, profile.trees)}
+        return {"trials": profile.trees}
     # Everything that is not named here has its default, which is the paper's.
     # With a bias that does not settle RankSVM does not stop alternating: it gets five rounds.
     own: dict[str, dict[str, Any]] = {

@@ -9,13 +9,11 @@ import pytest
 
 import unskew
 from unskew import ClickModelRanker
-from unskew.bias.cells import Cells
 from unskew.choose.candidates import blind, debiased
 from unskew.datasets import make_search_dataset
 from unskew.datasets.tables import features_table
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
-from unskew.rankers.click_model.examination import OrderRegression, _within
 from unskew.simulate import LoggingPolicy, sample, score_policy, true_propensities
 from unskew.simulate.weak_ranker import fit_rank_svm
 
@@ -139,39 +137,3 @@ def test_a_position_never_clicked_keeps_its_entry(labels):
     never = np.array(ranker.position_bias_.never_clicked_positions, dtype=int) - 1
     assert len(never)
     np.testing.assert_array_equal(ranker.t_plus_[never], ranker.bias_history_[-1].t_plus[never])
-
-
-# The regression of the order ---------------------------------------------------------------------
-
-
-def test_least_squares_have_a_constant_for_each_query():
-    """The coefficients are those of a regression with an indicator of every query."""
-    rng = np.random.default_rng(0)
-    query = rng.integers(0, 9, size=200)
-    columns, wanted = rng.normal(size=(200, 3)), rng.normal(size=200) + query
-    found = _within(columns, wanted, query)
-    indicators = (query[:, None] == np.arange(9)).astype(float)
-    naive = np.linalg.lstsq(np.column_stack((columns, indicators)), wanted, rcond=None)[0][:3]
-    np.testing.assert_allclose(found, naive, rtol=1e-3)
-
-
-def test_the_logged_order_is_found(labels):
-    """Lists by a linear ranker: the predicted score orders documents as the ranker did."""
-    data, _ = clicked(labels, "strong", n_queries=100, per_query=10)
-    cells = Cells.of(data)
-    order = OrderRegression(data, cells, np.zeros(len(data.documents))).predict()
-    known = labels.take_queries(np.arange(400))
-    score = fit_rank_svm(known, seed=0).predict(data.features.values)
-    assert np.corrcoef(order, score)[0, 1] > 0.9
-
-
-def test_gaps_and_constants_do_no_harm(labels):
-    """Missing values count as the mean, infinite ones as far away, constant columns for nothing."""
-    data, _ = clicked(labels, "strong", n_queries=50, per_query=10)
-    cells, score = Cells.of(data), np.zeros(len(data.documents))
-    values = data.features.values
-    values[::7, 0], values[3, 1], values[:, 2] = np.nan, np.inf, 5.0
-    order = OrderRegression(data, cells, score).predict()
-    assert np.isfinite(order).all()
-    values[:] = 5.0
-    assert (OrderRegression(data, cells, score).predict() == 0.0).all()

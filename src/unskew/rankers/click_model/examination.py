@@ -4,11 +4,8 @@ The curve that is learned beside the trees falls too fast wherever the trees tel
 than the logged ranker knew: what they miss follows the position. It is therefore measured once more when
 they are grown, as `RegressionEM` does it (`unskew.bias.matching`), with the trees at hand instead of
 cross-fitted ones: the relevance is that of the ranker, and the score by which the logged ranker ordered
-the documents of a query is predicted by a linear regression on the features and on the ranker's score,
-
-    -log(position) = features @ beta + b * score + a number for each query
-
-which takes a moment. The click model that the trees were grown with stays as it is.
+the documents of a query is predicted by a linear regression on the features and on the ranker's score
+(`unskew.bias.order_regression`). The click model that the trees were grown with stays as it is.
 """
 
 from __future__ import annotations
@@ -25,81 +22,12 @@ from unskew.bias.cells import Cells
 from unskew.bias.competition import Competition, ranks_of
 from unskew.bias.estimator import MAXIMUM, MINIMUM
 from unskew.bias.matching import LEVEL, Matching
+from unskew.bias.order_regression import OrderRegression
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 
-# The most documents that the regression is made of; queries are left out evenly to keep to it.
-MOST_DOCUMENTS = 50_000
-# Standardised features are cut here, so that no single document decides.
-FARTHEST = 10.0
-# What is added to the variance of every standardised feature: several may say the same.
-RIDGE = 1e-5
 # How many standard errors an interval of `LEVEL` has to either side.
 Z_VALUE = 1.96
-_BLOCK = 1 << 16
-# Scores that differ by rounding alone must share a stratum.
-_DIGITS = 9
-_TINY = 1e-12
-
-
-class OrderRegression:
-    """A linear regression of where documents stood on their features and the ranker's score."""
-
-    def __init__(self, data: Impressions, cells: Cells, score: FloatArray) -> None:
-        self._values, self._score = data.features.values, score
-        names, categories = data.features.names, data.features.categories
-        self._columns = np.flatnonzero([name not in categories for name in names])
-        shown = cells.per_group(cells.impressions)
-        at = cells.per_group(cells.impressions * cells.position) / np.maximum(shown, _TINY)
-        query = data.documents.query.astype(np.int64)
-        every = -(-len(query) // MOST_DOCUMENTS)
-        rows = np.flatnonzero((shown > 0) & (query % every == 0))
-        drawn = self._raw(rows)
-        self._mean, self._scale = _moments(drawn)
-        self._beta = _within(self._standardised(drawn), -np.log1p(at[rows]), query[rows])
-
-    def _raw(self, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """The numeric features of some documents and their scores."""
-        found = np.empty((len(rows), len(self._columns) + 1))
-        found[:, :-1] = self._values[np.ix_(rows, self._columns)]
-        found[:, -1] = self._score[rows]
-        return found
-
-    def _standardised(self, raw: FloatArray) -> FloatArray:
-        found: FloatArray = np.clip((raw - self._mean) / self._scale, -FARTHEST, FARTHEST)
-        found[np.isnan(found)] = 0.0
-        return found
-
-    def predict(self) -> FloatArray:
-        """The score of every document by which the logged ranker seems to have ordered them."""
-        found = np.empty(len(self._score))
-        for start in range(0, len(found), _BLOCK):
-            rows = np.arange(start, min(start + _BLOCK, len(found)))
-            found[rows] = self._standardised(self._raw(rows)) @ self._beta
-        return np.round(found, _DIGITS)
-
-
-def _moments(raw: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each column where it is present; infinite where it is constant."""
-    there = np.isfinite(raw)
-    count = np.maximum(there.sum(axis=0), 1)
-    mean = np.where(there, raw, 0.0).sum(axis=0) / count
-    scale = np.sqrt((np.where(there, raw - mean, 0.0) ** 2).sum(axis=0) / count)
-    return mean, np.where(scale > _TINY * np.maximum(1.0, np.abs(mean)), scale, np.inf)
-
-
-def _within(columns: FloatArray, wanted: FloatArray, query: IntArray) -> FloatArray:
-    """The coefficients of least squares with a constant for each query."""
-    _, group = np.unique(query, return_inverse=True)
-    order = np.argsort(group, kind="stable")
-    sizes = np.bincount(group)
-    starts = np.cumsum(sizes) - sizes
-    both = np.column_stack((columns, wanted))[order]
-    both -= np.repeat(np.add.reduceat(both, starts, axis=0) / sizes[:, None], sizes, axis=0)
-    product = both.T @ both
-    ridge = RIDGE * len(both) * np.eye(columns.shape[1])
-    beta = np.linalg.solve(product[:-1, :-1] + ridge, product[:-1, -1])
-    return np.asarray(beta, dtype=np.float64)
 
 
 class Examination(NamedTuple):
