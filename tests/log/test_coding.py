@@ -82,13 +82,18 @@ def test_floats_that_are_not_whole(value):
     assert coded(batch(position=[1.0, 2.0, 1.0, 2.0])).take_out().n_sessions == 2
 
 
+def one_part(queries):
+    """All queries belong to the same part."""
+    return np.zeros(len(queries), dtype=np.int64)
+
+
 def test_a_restart_forgets_sessions_and_keeps_counts():
     """Each piece has the sessions since the last; rows and problems go on; no session, no piece."""
     coder = coded(batch(click=[1, 0, 0, -1]))
-    first = coder.take_out(keep_text=True)
+    first = coder.take_out(part_of=one_part)
     assert first is not None
     assert (first.n_sessions, first.queries.tolist()) == (1, ["a"])
-    assert coder.take_out(keep_text=True) is None
+    assert coder.take_out(part_of=one_part) is None
     coder.add(batch(query=["c", "c", "d", "d"]), STARTS, None)
     second = coder.take_out()
     assert (second.n_sessions, second.queries.tolist()) == (2, ["c", "d"])
@@ -104,7 +109,7 @@ def test_pieces_keep_texts():
     assert (whole.queries.tolist(), whole.contexts.tolist()) == ([1, 2], [3])
     assert sorted(set(whole.documents.doc.tolist())) == [7, 8]
     coder.add(texts, STARTS, None)
-    piece = coder.take_out(keep_text=True)
+    piece = coder.take_out(part_of=one_part)
     assert piece is not None
     assert (piece.queries.tolist(), piece.contexts.tolist()) == (["1", "2"], ["3"])
     assert sorted(set(piece.documents.doc.tolist())) == ["7", "8"]
@@ -118,7 +123,7 @@ def test_documents_without_names():
     coder = SessionCoder(FeatureColumns(("x",)), docs=False)
     coder.add(batch().drop_columns(["doc"]), STARTS, X)
     assert coder.take_out().n_documents == 4
-    assert coder.take_out(keep_text=True) is None
+    assert coder.take_out(part_of=one_part) is None
 
 
 def test_contexts_and_weights():

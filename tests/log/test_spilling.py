@@ -20,6 +20,7 @@ from kinds import IDS, ids
 from unskew.errors import DataError, StoreError
 from unskew.log import compact, spilling
 from unskew.log.keys import KeyCoder
+from unskew.log.merging import cut_by_query, slices_by_query
 from unskew.log.ordering import order_keys
 from unskew.log.sources import table as sources_table
 from unskew.log.tabulating import Coders
@@ -228,3 +229,16 @@ def test_notes_are_warnings(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         unskew.compact(pa.table(_log()), tmp_path / "b", parts=2)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=logs(), bounds=st.lists(st.integers(0, 6), min_size=1, max_size=4))
+def test_slices_are_cuts(rows: list[Row], bounds: list[int]) -> None:
+    """Queries that come group by group can be sliced, some groups without any of them."""
+    data = unskew.read_log(as_table(rows))
+    group = np.searchsorted(np.sort(bounds), np.arange(data.n_queries), side="right")
+    n = len(bounds) + 1
+    cuts, slices = cut_by_query(data, group, n), slices_by_query(data, group, n)
+    for cut, one in zip(cuts, slices, strict=True):
+        assert one.equals(cut)
+        assert one.pages.query.dtype == cut.pages.query.dtype == np.int32

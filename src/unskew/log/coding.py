@@ -13,7 +13,7 @@ from unskew.log.grouping import NO_CONTEXT
 from unskew.log.impressions import Impressions
 from unskew.log.keys import KeyCoder
 from unskew.log.schema import Kind
-from unskew.log.tabulating import Coders
+from unskew.log.tabulating import Coders, PartOf
 
 _NULL_KINDS = {str(kind.role): kind for kind in Kind if kind.name.startswith("NULL_")}
 
@@ -78,16 +78,17 @@ class SessionCoder:
             )
         )
 
-    def take_out(self, *, keep_text: bool = False) -> Impressions | None:
+    def take_out(self, *, part_of: PartOf | None = None) -> Impressions | None:
         """The valid sessions since they were last taken out, as Impressions; None without any.
 
-        The coder begins anew and keeps its counts. ``keep_text`` leaves keys that were read from text
-        as they are: whether all are numbers is known in the end only.
+        The coder begins anew and keeps its counts. With ``part_of`` they are a piece of a log: queries
+        come part by part, and keys that were read from text stay as they are, because whether all are
+        numbers is known in the end only.
         """
-        if keep_text:
+        if part_of is not None:
             for coder in self._keys():
                 coder.keep_text()
-        coders = Coders(self._queries, self._docs, self._contexts, self.categories)
+        coders = Coders(self._queries, self._docs, self._contexts, self.categories, part_of)
         self._begin()
         return self.compactor.take_out(coders)
 

@@ -60,7 +60,7 @@ def compact_into_parts(
             return replace(reading, impressions=None)
         if rows.problems and not options.skip_bad_sessions:
             raise first_problem(rows.problems)
-        rest = rows.coder.take_out(keep_text=True)
+        rest = rows.coder.take_out(part_of=spill.part_of)
         if rest is not None:
             spill.take(rest)
         with parts_writer(out) as writer:

@@ -211,7 +211,7 @@ class _SessionStream:
         row = np.asarray(batch.column("row")) if sorted_by_us else None
         self.coder.add(batch, starts, matrix, row)
         if self.spill is not None and self.coder.n_bytes > self.spill.limit:
-            piece = self.coder.take_out(keep_text=True)
+            piece = self.coder.take_out(part_of=self.spill.part_of)
             if piece is not None:
                 self.spill.take(piece)
 

@@ -21,7 +21,7 @@ from unskew.errors import StoreError
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
 from unskew.log.keys import is_whole_number, key_hashes
-from unskew.log.merging import cut_by_query, merge
+from unskew.log.merging import merge, slices_by_query
 from unskew.log.saved import column
 
 # What the records of a compactor may take before they are written to disk.
@@ -62,12 +62,12 @@ class Spill:
         return (key_hashes(queries) % np.uint64(self.n_parts)).astype(np.int64)
 
     def take(self, data: Impressions) -> None:
-        """Write one more piece."""
+        """Write one more piece, whose queries come part by part."""
         columns = {"query": data.queries, "doc": data.documents.doc, "context": data.contexts}
         for name, keys in columns.items():
             self._whole[name] = self._whole[name] and all(map(is_whole_number, keys.tolist()))
         part = self.part_of(data.queries)
-        for k, cut in enumerate(cut_by_query(data, part, self.n_parts)):
+        for k, cut in enumerate(slices_by_query(data, part, self.n_parts)):
             self.n_documents[k] += len(cut.documents)
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ Fresh memory is the dearest part of it: every table is let go as soon as it is n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,15 +31,22 @@ from unskew.log.listing import (
 from unskew.log.ordering import in_buckets, order_keys, order_ragged, read_only
 from unskew.threads import share
 
+# The part that each of some queries belongs to.
+PartOf = Callable[[npt.NDArray[Any]], IntArray]
+
 
 @dataclass(frozen=True)
 class Coders:
-    """What gives codes back their keys; without ``docs`` documents are numbered."""
+    """What gives codes back their keys; without ``docs`` documents are numbered.
+
+    Queries are sorted; with ``part_of``, which gives each its part, they are sorted part by part.
+    """
 
     queries: KeyCoder
     docs: KeyCoder | None
     contexts: KeyCoder | None = None
     categories: Mapping[str, KeyCoder] = field(default_factory=dict)
+    part_of: PartOf | None = None
 
 
 def tabulate(lanes: Sequence[Lane], versions: Versions, coders: Coders) -> Impressions:
@@ -50,6 +57,9 @@ def tabulate(lanes: Sequence[Lane], versions: Versions, coders: Coders) -> Impre
     places = [lane.pages.places() for lane in lanes]
     query_code, sizes, plain = _page_columns(lanes, places)
     query_keys, page_query = coders.queries.decode(query_code)
+    if coders.part_of is not None:
+        by_part = np.argsort(coders.part_of(query_keys), kind="stable")
+        query_keys, page_query = query_keys[by_part], np.argsort(by_part)[page_query]
     starts, order = in_buckets(page_query, len(query_keys))
     offsets = _offsets(sizes[order])
     place, shown, token = _entries(lanes, places, sizes, starts, order, offsets)
