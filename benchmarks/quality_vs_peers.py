@@ -34,6 +34,7 @@ from _quality_page import render
 from _quality_worlds import Cell, Clicked, cells, clicked
 from unskew.array_types import FloatArray
 from unskew.choose.blend import blend_weights, tree_weights
+from unskew.choose.found import Member
 from unskew.choose.ranker import AutoRanker
 from unskew.choose.splits import Folds
 from unskew.paper.peers import PEERS, PeerSettings, SessionRows
@@ -156,9 +157,16 @@ def _fit(data: Clicked, cell: Cell) -> Trained:
     ranker = _Kept(random_state=cell.seed, n_jobs=1, verbose=0).fit(data.log)
     found, choice = ranker.search.found, ranker.choice_
 
+    known: dict[int, FloatArray] = {}  # all candidates score the same documents
+
+    def scored(member: Member, X: Any) -> FloatArray:
+        if id(member) not in known:
+            known[id(member)] = member.ranker.predict(X)
+        return known[id(member)]
+
     def scorer(weights: dict[str, float]) -> Callable[[Any], FloatArray]:
         models = tree_weights(found, weights)
-        return lambda X: np.sum([w * m.ranker.predict(X) for m, w in models], axis=0)
+        return lambda X: np.sum([w * scored(one, X) for one, w in models], axis=0)
 
     possible = [choice.weights, {"raw": 1.0}, {"pairwise": 1.0}]
     possible += [blend_weights(trust, finished=False, raw=True) for trust in SHARES]
