@@ -384,8 +384,7 @@ def _next_share(
         bend = satisfied / max(share, _TINY) ** 2 + bends
         if not bend > 0:
             break
-        change = slope / bend
-        share = float(min(max(share + change, _TINY), 1.0))
-        if abs(change) < 1e-10:
+        before, share = share, float(min(max(share + slope / bend, _TINY), 1.0))
+        if abs(share - before) < 1e-10:
             break
     return share
