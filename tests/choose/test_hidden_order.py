@@ -19,11 +19,16 @@ def labels():
     return make_search_dataset(n_queries=200, n_features=16, docs_per_query=14, seed=3)
 
 
-def _log(labels, score, **options):
+def _hidden(data, fold):
+    """What is hidden from the features alone."""
+    return hidden_share(data, fold, np.zeros(len(data.documents)))
+
+
+def _log(labels, score):
     """A log behind lists by such a score."""
     log = sample(
         labels, model=click_model("pbm", max_grade=4), seed=1, sessions=10 * labels.n_queries,
-        policy=score_policy(labels, score, length=10, **options),
+        policy=score_policy(labels, score, length=10),
     )  # fmt: skip
     data = read_log(log, features=features_table(labels), progress=False)
     return data, np.arange(data.n_queries) % 5
@@ -33,16 +38,26 @@ def test_features_tell_the_lists_of_a_linear_ranker(labels):
     """Most of the order can be told, and less of it if a feature of the ranker is not there."""
     weights = np.append([3.0, 2.0], np.full(14, 0.3))
     data, fold = _log(labels, labels.features.values @ weights)
-    whole = hidden_share(data, fold)
+    whole = _hidden(data, fold)
     assert 0.1 < whole < 0.45
     data.features.values[:, :2] = 0.0
-    assert hidden_share(data, fold) > whole + 0.3
+    assert _hidden(data, fold) > whole + 0.3
+
+
+def test_lists_that_only_trees_can_tell(labels):
+    """What is far from the middle stands high: a score that says so tells what features cannot."""
+    values = labels.features.values[:, 0]
+    level = np.abs(values - np.median(values))
+    data, fold = _log(labels, level)
+    assert _hidden(data, fold) > 0.8
+    score = np.abs(data.features.values[:, 0] - np.median(values))
+    assert hidden_share(data, fold, score) < 0.5
 
 
 def test_lists_by_what_no_feature_tells(labels):
     """By numbers drawn at random, the same in every session, all of it is hidden."""
     score = np.random.default_rng(0).normal(size=len(labels))
-    assert hidden_share(*_log(labels, score)) > 0.95
+    assert _hidden(*_log(labels, score)) > 0.95
 
 
 def _moving(*, told, noise, n_queries=40, n_sessions=30):
@@ -65,7 +80,7 @@ def _moving(*, told, noise, n_queries=40, n_sessions=30):
 
 def test_documents_that_move_at_random_hide_nothing():
     """Lists in a new order in every session cannot be told, and know nothing either."""
-    assert hidden_share(*_moving(told=0.5, noise=1e9)) < 0.02
+    assert _hidden(*_moving(told=0.5, noise=1e9)) < 0.02
 
 
 def test_one_result_a_page():
@@ -78,7 +93,7 @@ def test_one_result_a_page():
         query=np.arange(20),
         position=np.ones(20, dtype=int),
     )
-    assert hidden_share(data, np.arange(20) % 2) == 0.0
+    assert _hidden(data, np.arange(20) % 2) == 0.0
 
 
 @pytest.mark.parametrize("n_sessions", [1, 2, 12])
@@ -115,4 +130,4 @@ def test_against_a_plain_twin(n_sessions):
                 noise = mine[at].var() / (at.sum() - 1) if at.sum() > 1 else 0.0
                 left += at.sum() * (missed[at].mean() ** 2 - noise)
             total += ((mine - mine.mean()) ** 2).sum()
-    assert hidden_share(data, fold) == pytest.approx(left / total, rel=0.01)
+    assert _hidden(data, fold) == pytest.approx(left / total, rel=0.01)

@@ -34,7 +34,7 @@ from unskew.choose.judge import Agreement, Judge
 # models of four fifths.
 NOISE_LEFT = 0.3
 # If so much of the logged order is hidden from the features nothing is trusted, up to so much all of it.
-ALL_HIDDEN, LITTLE_HIDDEN = 0.9, 0.5
+ALL_HIDDEN, LITTLE_HIDDEN = 0.85, 0.5
 # With fewer queries for each feature than this the trust is less in proportion.
 QUERIES_A_FEATURE = 2
 # The trust is rounded to multiples of this.
@@ -132,14 +132,16 @@ def choose_blend(judge: Judge, found: Found) -> tuple[Blend, list[Blend], Trust 
         return alone, [alone], None
     both = sorted(common & set(found.of(DEBIASED)))
     raw, finished = (set(found.of(part)) >= set(both) for part in (RAW, FINISH))
-    agreement = judge.agreement(blend_weights(0.0, finished=False, raw=True))
+    undebiased = blend_weights(0.0, finished=False, raw=True)
+    agreement = judge.agreement(undebiased)
     if agreement is None or not raw:
         # Nothing tells how far two models of one half agree.
         middle = Blend(blend_weights(0.5, finished=False, raw=raw))
         return middle, [middle], None
     data, folds = judge.data, judge.folds
     queries_a_feature = folds.n_clicked / max(data.features.n_features, 1)
-    trust = trust_in_debiasing(agreement, hidden_share(data, folds.of_query), queries_a_feature)
+    hidden = hidden_share(data, folds.of_query, judge.blended(undebiased))
+    trust = trust_in_debiasing(agreement, hidden, queries_a_feature)
     shares = [trust.value, *(share for share in (0.0, 1.0) if share != trust.value)]
     weights = [blend_weights(share, finished=finished, raw=raw) for share in shares]
     blends = measured(judge, both, weights)
