@@ -317,7 +317,7 @@ def _member(candidate: Candidate, ranker: Any, number: int, fold: Fold) -> Membe
     score = ranker.predict(fold.held_out.features)
     relevance = None
     if candidate.ranker == "click-model":
-        relevance = ranker.predict_relevance(fold.held_out.features)
+        relevance = expit(ranker.offset_ + score)
     return Member(candidate, ranker, number, score, relevance)
 
 
