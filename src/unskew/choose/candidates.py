@@ -30,8 +30,9 @@ SHORT = {
     PAIRWISE: TITLES[PAIRWISE],
 }
 
-# The click models that are tried, the simplest first; contextual where the log has contexts.
-CLICK_MODELS_TRIED = ("pbm", "ubm", "cascade", "trust")
+# The click models that are tried, those with many parameters last: they explain clicks without any
+# relevance. Contextual where the log has contexts.
+CLICK_MODELS_TRIED = ("pbm", "cascade", "trust", "ubm")
 # What the default number of leaves is multiplied by: click models are compared with the first.
 SIZES_TRIED = (0.4, 1.0)
 FEWEST_LEAVES = 3
