@@ -60,15 +60,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--minutes", type=float, help="begin no cell after so long")
     parser.add_argument("--processes", type=int, default=1, choices=[1, 2])
+    parser.add_argument("--only", nargs="+", choices=EVERYWHERE, default=list(EVERYWHERE))
     given = parser.parse_args()
     if given.what == "render":
         render(given.folder, pq.read_table(given.folder / FILE).to_pylist())
         return
-    run(given.folder, cells(given.seeds), given.minutes, given.processes)
+    run(given.folder, cells(given.seeds), given.only, given.minutes, given.processes)
 
 
-def run(folder: Path, wanted: list[Cell], minutes: float | None, processes: int) -> None:
-    """Train and measure whatever has no row yet."""
+def run(
+    folder: Path, wanted: list[Cell], only: list[str], minutes: float | None, processes: int
+) -> None:
+    """Train and measure whatever of these contenders has no row yet."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = pq.read_table(folder / FILE).to_pylist() if (folder / FILE).exists() else []
     known = {(Cell(*(row[name] for name in _KEY)), row["contender"]) for row in rows}
@@ -78,7 +81,11 @@ def run(folder: Path, wanted: list[Cell], minutes: float | None, processes: int)
         for seed in sorted({cell.seed for cell in wanted})
         for cell in wanted
         if cell.seed == seed
-        and (missing := [one for one in _contenders(cell, slow) if (cell, one) not in known])
+        and (
+            missing := [
+                one for one in _contenders(cell, slow) if one in only and (cell, one) not in known
+            ]
+        )
     ]
     started = time.perf_counter()
     in_hand: set[Future[list[dict[str, Any]]]] = set()
