@@ -16,15 +16,18 @@ SAVED = Path(__file__).with_name("saved_by_0_1_0")
 EXPECTED = json.loads((SAVED / "expected.json").read_text(encoding="utf-8"))
 
 
-def close(found, expected):
-    """Equal to twelve digits."""
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=0)
+def close(found, expected, digits=12):
+    """Equal to so many digits."""
+    np.testing.assert_allclose(found, expected, rtol=10.0**-digits, atol=0)
 
 
 def as_expected(ranker, name, data):
-    """Scores, biases and rounds are those of the ranker that was saved."""
+    """Scores, biases and rounds are those of the ranker that was saved.
+
+    A network adds up numbers of seven digits, in an order that follows from the processor.
+    """
     expected = EXPECTED[name]
-    close(ranker.predict(data), expected["score"])
+    close(ranker.predict(data), expected["score"], digits=5 if name.startswith("neural") else 12)
     close(ranker.t_plus_, expected["t_plus"])
     close(ranker.t_minus_, expected["t_minus"])
     assert len(ranker.bias_history_) == expected["rounds"]
