@@ -44,8 +44,7 @@ def test_both_libraries_keep_the_protocol(name, tmp_path):
     grower, values = grown(name)
     trees = grower.finish(3)
     np.testing.assert_allclose(trees.predict(values), grower.score, atol=1e-6)
-    single = sum(grower.one_tree(values, number) for number in range(3))
-    np.testing.assert_allclose(single, grower.score, atol=1e-6)
+    np.testing.assert_allclose(grower.held_out_score(values), grower.score, atol=1e-6)
     np.testing.assert_array_equal(grower.finish(2).predict(values), trees.predict(values, last=2))
     assert grower.finish(2).n_rounds == 2
     assert (trees.predict(values, first=3) == 0).all()
@@ -140,3 +139,42 @@ def test_a_missing_library_comes_with_the_install_line(monkeypatch):
     monkeypatch.delitem(sys.modules, "unskew.trees.xgboost_trees", raising=False)
     with pytest.raises(MissingDependencyError, match=r"pip install 'unskew\[xgboost\]'"):
         library("xgboost")
+
+
+@pytest.mark.parametrize("continued", [False, True])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+def test_held_out_rows_are_scored_as_by_the_finished_trees(name, late, continued):
+    """Gaps, huge values and categories that training never saw; every round or from some round on."""
+    rng = np.random.default_rng(4)
+
+    def drawn(n, categories):
+        values = rng.normal(size=(n, 4)).round(1)
+        values[:, 1] = rng.integers(0, categories, size=n)
+        values[rng.random((n, 4)) < 0.1] = np.nan
+        return values
+
+    values, held_out = drawn(600, 5), drawn(300, 9)
+    held_out[:40, 0], held_out[40:80, 2] = 1e30, -1e30
+    features = Features(values, ("a", "b", "c", "d"), {"b": tuple("rstuvwxyz")})
+    target = np.nan_to_num(values[:, 0]) + 5.0 * (values[:, 1] == 2) + np.isnan(values[:, 2])
+
+    def rounds(grower, n):
+        for number in range(1, n + 1):
+            assert grower.grow(grower.score - target, np.ones(600))
+            if not late or number > 3:
+                expected = grower.finish(number + before).predict(held_out)
+                # XGBoost adds up in single precision.
+                np.testing.assert_allclose(
+                    grower.held_out_score(held_out),
+                    expected,
+                    rtol=0,
+                    atol=1e-6 if name == "xgboost" else 0,
+                )
+        return grower
+
+    before, earlier = 0, None
+    if continued:
+        earlier = rounds(library(name).start(features, SETTINGS, None), 5).finish(5)
+        before = 5
+    rounds(library(name).start(features, SETTINGS, earlier), 8)

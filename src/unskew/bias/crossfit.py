@@ -109,7 +109,7 @@ def _boost(
     for number in range(1, n_rounds + 1):
         if not grower.grow(*derivatives):
             break
-        score = score + grower.one_tree(values, number - 1)
+        score = start + grower.held_out_score(values)
         derivatives = learned.derivatives(start + grower.score)
         loss = judge.loss(score, learned)
         if loss < best.loss:

@@ -27,7 +27,7 @@ from unskew.engines.group import Group
 from unskew.errors import DataError
 from unskew.log.features import Features
 from unskew.mixing import GOLDEN, mix, shuffled_keys
-from unskew.trees.boosters import Trees, allowed_names, xgboost_allows
+from unskew.trees.boosters import TreeByTree, Trees, allowed_names, xgboost_allows
 from unskew.trees.xgboost_trees import XGBoostTrees
 
 _DEFAULT_BINS = 256
@@ -104,7 +104,8 @@ class SharedGrower:
         self._booster.set_param(parameters)
         # A matrix without rows forgets them.
         self._booster.feature_names, self._booster.feature_types = self._names, self._types
-        self._held_out: tuple[Any, xgboost.DMatrix] | None = None
+        self._held_out = TreeByTree(self._one_tree)
+        self._held_out_rows: xgboost.DMatrix | None = None
 
     # The documents --------------------------------------------------------------------------------
 
@@ -194,16 +195,18 @@ class SharedGrower:
         step = 2.0 ** (np.ceil(np.log2(total)) - _EXACT_BITS)
         return np.asarray(np.round(single.astype(np.float64) / step) * step, dtype=np.float32)
 
-    def one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
-        """What the tree of that number (counted from 0) adds to the score of every row."""
-        if self._held_out is None or self._held_out[0] is not values:
-            matrix = xgboost.DMatrix(
+    def held_out_score(self, values: npt.NDArray[np.floating]) -> FloatArray:
+        """The present score of rows that are not trained on, the same ones in every call."""
+        return self._held_out.score(values, self._booster.num_boosted_rounds())
+
+    def _one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
+        if self._held_out_rows is None:
+            self._held_out_rows = xgboost.DMatrix(
                 values, feature_names=self._names, feature_types=self._types,
                 enable_categorical=True,
             )  # fmt: skip
-            self._held_out = (values, matrix)
         found = self._booster.predict(
-            self._held_out[1], output_margin=True, iteration_range=(number, number + 1)
+            self._held_out_rows, output_margin=True, iteration_range=(number, number + 1)
         )
         return np.asarray(found, dtype=np.float64)
 

@@ -75,11 +75,32 @@ class Grower(Protocol):
     def grow(self, gradient: FloatArray, hessian: FloatArray) -> bool:
         """Add the tree that these derivatives ask for; False if no split was possible."""
 
-    def one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
-        """What the tree of that number (counted from 0) adds to the score of every row."""
+    def held_out_score(self, values: npt.NDArray[np.floating]) -> FloatArray:
+        """The present score of rows that are not trained on, the same ones in every call."""
 
     def finish(self, n_rounds: int) -> Trees:
         """The first ``n_rounds`` trees, without the training data."""
+
+
+class TreeByTree:
+    """The score of held-out rows, to which every tree is added once.
+
+    ``one_tree`` gives what the tree of a number, counted from 0, adds to the score of every row.
+    """
+
+    def __init__(self, one_tree: Callable[[npt.NDArray[np.floating], int], FloatArray]) -> None:
+        self._one_tree = one_tree
+        self._score: FloatArray | None = None
+        self._n_trees = 0
+
+    def score(self, values: npt.NDArray[np.floating], n_trees: int) -> FloatArray:
+        """The score of the rows, the same ones in every call, by that many trees."""
+        if self._score is None:
+            self._score = np.zeros(len(values))
+        for number in range(self._n_trees, n_trees):
+            self._score += self._one_tree(values, number)
+        self._n_trees = n_trees
+        return self._score
 
 
 class Library(Protocol):

@@ -23,6 +23,7 @@ from unskew.errors import StoreError, UsageError
 from unskew.log.features import Features
 from unskew.trees.boosters import (
     Grower,
+    TreeByTree,
     Trees,
     TreeSettings,
     allowed_names,
@@ -103,13 +104,16 @@ class LightGBMGrower:
         self._continued = continued.raw if continued is not None else None
         self._rows = len(features)
         self._before = continued.predict(features.values) if continued is not None else None
+        self._names = allowed_names(features.names, _is_allowed, "Column_{}".format)
+        self._categorical = list(features.categorical)
         self._data = lightgbm.Dataset(
             _by_columns(features.values),
-            feature_name=allowed_names(features.names, _is_allowed, "Column_{}".format),
-            categorical_feature=list(features.categorical),
+            feature_name=self._names,
+            categorical_feature=self._categorical,
             params=self._params,
             free_raw_data=continued is None,
         )
+        self._held_out = TreeByTree(self._one_tree)
         self._started: lightgbm.Booster | None = None
         self._score: FloatArray | None = None
 
@@ -171,8 +175,26 @@ class LightGBMGrower:
         tree = self._booster.dump_model(start_iteration=before, num_iteration=1)["tree_info"][0]
         return bool(tree["num_leaves"] > 1)
 
-    def one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
-        """What the tree of that number (counted from 0) adds to the score of every row."""
+    def held_out_score(self, values: npt.NDArray[np.floating]) -> FloatArray:
+        """The present score of rows that are not trained on, the same ones in every call."""
+        if self._continued is not None or len(values) == 0:
+            return self._held_out.score(values, self._booster.num_trees())
+        if not self._booster.valid_sets:
+            # In the bins of the training rows a tree is followed several times faster.
+            self._booster.add_valid(self._in_bins(values), "held out")
+        self._booster.eval_valid(feval=self._keep_score)
+        return self._kept_score
+
+    def _in_bins(self, values: npt.NDArray[np.floating]) -> lightgbm.Dataset:
+        return lightgbm.Dataset(
+            _by_columns(values),
+            reference=self._data,
+            feature_name=self._names,
+            categorical_feature=self._categorical,
+            params=self._params,
+        )
+
+    def _one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
         return LightGBMTrees(self._booster, self._n_jobs).predict(
             values, first=number, last=number + 1
         )

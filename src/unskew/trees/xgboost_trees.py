@@ -18,6 +18,7 @@ from unskew.log.features import Features
 from unskew.store import parse_json
 from unskew.trees.boosters import (
     Grower,
+    TreeByTree,
     Trees,
     TreeSettings,
     allowed_names,
@@ -91,6 +92,7 @@ class XGBoostGrower:
         self._types = ["c" if k in categorical else "q" for k in range(features.n_features)]
         self._data = _matrix(features.values, self._names, self._types)
         self._score: FloatArray | None = None
+        self._held_out = TreeByTree(self._one_tree)
         with refusals("XGBoost", xgboost.core.XGBoostError):
             self._booster = xgboost.Booster(
                 self._params, [self._data], model_file=None if continued is None else continued.raw
@@ -119,8 +121,11 @@ class XGBoostGrower:
             )  # fmt: skip
         return "split" in self._booster[number : number + 1].get_dump(dump_format="json")[0]
 
-    def one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
-        """What the tree of that number (counted from 0) adds to the score of every row."""
+    def held_out_score(self, values: npt.NDArray[np.floating]) -> FloatArray:
+        """The present score of rows that are not trained on, the same ones in every call."""
+        return self._held_out.score(values, self._booster.num_boosted_rounds())
+
+    def _one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
         return XGBoostTrees(self._booster).predict(values, first=number, last=number + 1)
 
     def finish(self, n_rounds: int) -> Trees:
