@@ -93,11 +93,11 @@ class TestTheShare:
         assert found == [1.0, 1.0, 0.5, 0.0, 0.0]
 
     def test_few_queries(self):
-        """With fewer than two queries for each feature the trust is less in proportion."""
+        """With fewer than two queries for each feature the trust is less by the square root."""
         whole = Agreement(1.0, 1.0, 0.0, 0.0)
-        shares = [part * QUERIES_A_FEATURE for part in (0.1, 0.25, 0.5, 1.0, 100.0)]
+        shares = [part * QUERIES_A_FEATURE for part in (0.01, 0.25, 0.64, 1.0, 100.0)]
         found = [trust_in_debiasing(whole, 0.0, share).value for share in shares]
-        assert found == [0.1, 0.25, 0.5, 1.0, 1.0]
+        assert found == [0.1, 0.5, 0.8, 1.0, 1.0]
 
     def test_why_it_is_less(self):
         """The reasons name what took the trust down, and nothing else."""
@@ -107,7 +107,7 @@ class TestTheShare:
             return _about_trust(Blend({}), trust)
 
         few, unknown = "the features are many for so few queries", "the lists may know what the"
-        middle, half = (ALL_HIDDEN + LITTLE_HIDDEN) / 2, QUERIES_A_FEATURE / 2
+        middle, half = (ALL_HIDDEN + LITTLE_HIDDEN) / 2, QUERIES_A_FEATURE / 4
         less = "this is 50% of what that would say, because"
         assert "this is" not in said(0.3, 10.0)
         assert f"tell 70% of the logged order; {less} {few} (" in said(0.3, half)

@@ -15,7 +15,8 @@ from unskew.choose.choice import Choice
 from unskew.choose.found import Found, Member
 from unskew.choose.judge import Judge
 from unskew.choose.search import Search
-from unskew.log.impressions import Impressions
+from unskew.choose.splits import drawn_queries
+from unskew.clicks.fitting.likelihood import ClickLikelihood
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.trees.boosters import Trees
@@ -24,6 +25,8 @@ from unskew.trees.merging import merged
 # A whole ranker takes the place of the blend only if it is better by so many standard errors.
 CLEARLY = 3.0
 NEWTON_STEPS, LARGEST_STEP = 10, 2.0
+# About how many documents the offset of the click model is found on.
+CALIBRATED = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +56,14 @@ def assemble(search: Search, booster: str) -> Assembly:
     trees = merged(booster, [one.ranker.trees_ for one, _ in models], [w for _, w in models])
     members = list((found.of(DEBIASED) or found.of(BLIND)).values())
     model = averaged([one.ranker.click_model_ for one in members])
-    score = trees.predict(search.data.features.values)
-    offset, bias = _calibrated(model, search.data, score, members[0].ranker.offset_)
-    if not found.of(DEBIASED) or not _learned(members[0]):
-        bias = members[0].ranker.position_bias_
+    part = drawn_queries(search.data, CALIBRATED, np.random.default_rng([search.seed, 4]))
+    score = trees.predict(part.features.values)
+    offset = _calibrated(model.on(part), score, members[0].ranker.offset_)
+    bias = members[0].ranker.position_bias_
+    if found.of(DEBIASED) and _learned(members[0]):
+        likelihood = model.on(search.data)
+        likelihood.evidence(judge.relevance)
+        bias = likelihood.position_bias()
     strengths = [one.ranker.prior_strength_ for one in members]
     reasons += found.notes
     choice = Choice.of(weights, reasons, found.trials, blends, search.budget.spent)
@@ -76,11 +83,8 @@ def averaged(models: Sequence[LearnedClickModel]) -> LearnedClickModel:
     return replace(models[0], parameters=parameters)
 
 
-def _calibrated(
-    model: LearnedClickModel, data: Impressions, score: FloatArray, offset: float
-) -> tuple[float, PositionBias]:
-    """The offset at which the click model explains the log best, and its bias."""
-    likelihood = model.on(data)
+def _calibrated(likelihood: ClickLikelihood, score: FloatArray, offset: float) -> float:
+    """The offset at which the click model explains the clicks best."""
     for _ in range(NEWTON_STEPS):
         evidence = likelihood.evidence(expit(offset + score))
         information = float(evidence.information.sum())
@@ -90,7 +94,7 @@ def _calibrated(
         offset += step
         if abs(step) < 1e-6:
             break
-    return offset, likelihood.position_bias()
+    return offset
 
 
 # Why -------------------------------------------------------------------------------------------

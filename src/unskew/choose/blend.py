@@ -34,8 +34,8 @@ from unskew.choose.judge import Agreement, Judge
 # models of four fifths.
 NOISE_LEFT = 0.3
 # If so much of the logged order is hidden from the features nothing is trusted, up to so much all of it.
-ALL_HIDDEN, LITTLE_HIDDEN = 0.85, 0.5
-# With fewer queries for each feature than this the trust is less in proportion.
+ALL_HIDDEN, LITTLE_HIDDEN = 0.85, 0.6
+# With fewer queries for each feature than this the trust is less, by the square root of their share.
 QUERIES_A_FEATURE = 2
 # The trust is rounded to multiples of this.
 STEP = 0.05
@@ -100,7 +100,7 @@ def trust_in_debiasing(agreement: Agreement, hidden: float, queries_a_feature: f
     # Standardised scores are what is added up.
     weights = np.linalg.lstsq(covariance, [first, both])[0].clip(0.0) * np.sqrt(variance)
     share = weights[0] / weights.sum() if weights.sum() > 0 else 0.5
-    enough = min(queries_a_feature / QUERIES_A_FEATURE, 1.0)
+    enough = float(np.sqrt(min(queries_a_feature / QUERIES_A_FEATURE, 1.0)))
     share *= enough * known_order(hidden)
     signals = float(np.sqrt(first * second))
     alike = float(np.clip(both / signals, 0.0, 1.0)) if signals > 0 else 0.0

@@ -36,7 +36,11 @@ class Agreement(NamedTuple):
 
 
 class Judge:
-    """Doubly robust DCG and agreement, on the folds for which a search has models."""
+    """Doubly robust DCG and agreement, on the folds for which a search has models.
+
+    ``relevance`` is that of each document by a model that saw none of its clicks; of documents whose
+    fold has no model it is the mean.
+    """
 
     def __init__(self, data: Impressions, folds: Folds, found: Found, k: int = CUT) -> None:
         self.data, self.folds, self._found, self._k = data, folds, found, k
@@ -46,11 +50,13 @@ class Judge:
         self.judged = np.isin(folds.of_query, list(members))
         judged = data.take_patterns(np.flatnonzero(self.judged[query]))
         self._view = ClickView.of(judged, examination, CLIP, base=base)
-        prediction = np.zeros(len(data.documents))
-        for number, member in members.items():
-            assert member.relevance is not None, "both halves are click model rankers"  # noqa: S101
-            prediction[self._rows(number)] = member.relevance
-        self._attraction = self._view.attraction(prediction)
+        found_relevance = {number: one.relevance for number, one in members.items()}
+        self.relevance = np.full(
+            len(data.documents), np.mean(np.concatenate([*found_relevance.values()]))
+        )
+        for number, relevance in found_relevance.items():
+            self.relevance[self._rows(number)] = relevance
+        self._attraction = self._view.attraction(self.relevance)
 
     def _rows(self, fold: int) -> npt.NDArray[np.intp]:
         return np.flatnonzero(self.folds.of_query[self.data.documents.query] == fold)

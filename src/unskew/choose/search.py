@@ -1,7 +1,8 @@
 """Search: trains candidates on folds of the queries, the most telling ones first.
 
 1. On one fold: the likelihood that ignores positions, then one model of the likelihood for each click
-   model. The clicks of the held-out queries choose the click model, then the size of its trees.
+   model. The clicks of the held-out queries choose the click model, then the size of its trees; a
+   training that cannot catch up with the best one is given up.
 2. On every fold: the chosen likelihood, which is the debiased half of a blend, then the one that ignores
    positions and LambdaMART on raw clicks, which are the other. Then each of the three on two halves of
    the queries without one in common, which shows how far they are noise.
@@ -40,12 +41,14 @@ from unskew.choose.candidates import (
 )
 from unskew.choose.found import Found, Member, Trial
 from unskew.choose.judge import Judge
+from unskew.choose.race import Race
 from unskew.choose.splits import Fold, Folds, drawn_queries
 from unskew.log.counts import n_shown
 from unskew.log.impressions import Impressions
 from unskew.log.labelled import LabelledData
 from unskew.position_bias import PositionBias
 from unskew.rankers.sizes import default_leaves
+from unskew.rankers.training import Callback
 
 # About how many documents a search looks at, and its first step.
 MOST_DOCUMENTS, EXPLORED = 500_000, 40_000
@@ -86,8 +89,8 @@ class Search:
 
     Attributes
     ----------
-    data
-        What is looked at of the log.
+    data, seed
+        What is looked at of the log; what everything at random is drawn from.
     told
         Called after every trial with it and its bias; returning True ends the search.
     interrupted
@@ -112,7 +115,7 @@ class Search:
                 f"learned from {self.data.n_queries:,} queries drawn at random of {data.n_queries:,}: "
                 f"with all of them there were more than {most_documents:,} documents"
             )
-        self._common, self._debias, self._seed = common, debias, seed
+        self._common, self._debias, self.seed = common, debias, seed
         self.told: Callable[[Trial, PositionBias], bool] = lambda trial, bias: False
         self.interrupted = False
         self.folds = Folds.of(self.data, np.random.default_rng([seed, 1]))
@@ -168,12 +171,14 @@ class Search:
         names = click_models_for(self.data) if learned else ["pbm"]
         tried: list[tuple[float, Candidate]] = []
         shown = n_shown(self._fold(folds, 0).held_out)
+        race = Race(CLEARLY_BETTER / shown)
 
         def attempt(candidate: Candidate) -> None:
-            member = self._train(candidate, 0, folds)
+            member = self._train(candidate, 0, folds, race.lost)
             value = self.found.trials[-1].log_likelihood
             tried.append((-np.inf if value is None else value, candidate))
             if best() is candidate:
+                race.lead(member.ranker.validation_history_)
                 self._keep_chosen(candidate, member, folds)
 
         def best() -> Candidate:
@@ -202,7 +207,7 @@ class Search:
         """The folds of the log, or of a part of a large one."""
         if len(self.data.documents) <= EXPLORED:
             return self.folds
-        rng = np.random.default_rng([self._seed, 2])
+        rng = np.random.default_rng([self.seed, 2])
         return Folds.of(drawn_queries(self.data, EXPLORED, rng), rng)
 
     # Step 2 -------------------------------------------------------------------------------------
@@ -258,21 +263,26 @@ class Search:
 
     # One trial ----------------------------------------------------------------------------------
 
-    def _train(self, candidate: Candidate, number: int, folds: Folds | None = None) -> Member:
+    def _train(
+        self, candidate: Candidate, number: int, folds: Folds | None = None, *callbacks: Callback
+    ) -> Member:
         """Train a candidate on one fold."""
-        member = self._train_on(candidate, number, self._fold(folds or self.folds, number))
+        fold = self._fold(folds or self.folds, number)
+        member = self._train_on(candidate, number, fold, *callbacks)
         if folds in (None, self.folds) and (
             candidate.part != DEBIASED or self.found.chosen is candidate
         ):
             self.found.add(member)
         return member
 
-    def _train_on(self, candidate: Candidate, number: int, fold: Fold) -> Member:
+    def _train_on(
+        self, candidate: Candidate, number: int, fold: Fold, *callbacks: Callback
+    ) -> Member:
         validated = candidate.ranker == "click-model"
         options = {"validation": fold.held_out} if validated else {}
 
         def fitted(ranker: Any) -> None:
-            ranker.fit(fold.training, callbacks=[self.budget.over], **options)
+            ranker.fit(fold.training, callbacks=[self.budget.over, *callbacks], **options)
 
         return self._run_trial(candidate, number, fold, fitted)
 
@@ -286,7 +296,7 @@ class Search:
         self.budget.begin()
         started = time.perf_counter()
         # Models that are compared must not share what they draw at random.
-        ranker = candidate.make(self._seed + 101 * number + fold.half, self._common)
+        ranker = candidate.make(self.seed + 101 * number + fold.half, self._common)
         with warnings.catch_warnings():
             # What a candidate warns of is no news of the blend; `remarks` has that.
             warnings.simplefilter("ignore")
