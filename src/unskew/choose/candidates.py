@@ -41,7 +41,8 @@ FEWEST_LEAVES = 3
 STEADY = {"lightgbm": {"lambda_l2": 5.0, "extra_trees": True}, "xgboost": {"reg_lambda": 5.0}}
 # Candidates are many, so each takes fewer, larger steps than a ranker that is trained alone.
 LIKELIHOOD = {
-    "learning_rate": 0.15, "em_steps": 1, "early_stopping_rounds": 12, "most_looks": 30.0,
+    "n_estimators": 250, "learning_rate": 0.15, "em_steps": 1, "early_stopping_rounds": 12,
+    "most_looks": 30.0,
 }  # fmt: skip
 LAMBDAMART = {"n_estimators": 60, "learning_rate": 0.15}
 
