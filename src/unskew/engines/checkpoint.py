@@ -10,18 +10,19 @@ import numpy as np
 from unskew.array_types import FloatArray
 from unskew.engines.job import Progress
 from unskew.errors import StoreError
+from unskew.places import Place, is_saved
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.rankers.click_model.training import Round
 from unskew.rankers.saving import finite, numbers, read_json, write_json
 from unskew.registry import BOOSTERS
-from unskew.store import MANIFEST, open_folder, parse_json, write_folder
+from unskew.store import open_folder, parse_json, write_folder
 
 KIND = "checkpoint"
 VERSION = 1
 _TREES, _STATE = "trees.json", "state.json"
 
 
-def write_checkpoint(folder: Path, progress: Progress, key: str) -> None:
+def write_checkpoint(folder: Place, progress: Progress, key: str) -> None:
     """Replace what the folder holds by this state, whole at every moment."""
     state = {
         "n_trees": progress.n_trees,
@@ -48,9 +49,9 @@ def _write(file: Path, content: bytes) -> None:
     file.write_bytes(content)
 
 
-def read_checkpoint(folder: Path, key: str) -> Progress | None:
+def read_checkpoint(folder: Place, key: str) -> Progress | None:
     """The state of that training; None if there is none, an error if it is another training's."""
-    if not (folder / MANIFEST).is_file():
+    if not is_saved(folder):
         return None
     with open_folder(folder, kind=KIND, version=VERSION) as stored:
         if stored.meta.get("training") != key:

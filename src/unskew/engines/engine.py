@@ -16,6 +16,7 @@ from unskew.engines.fitting import Fitting
 from unskew.engines.job import Job, Outcome
 from unskew.engines.reporting import RoundListener
 from unskew.errors import DataError, EngineError, MissingDependencyError, UsageError, warn
+from unskew.places import PlaceLike, local_path, place_of
 from unskew.progress import progress_bar
 from unskew.rankers.training import Callback, round_note
 from unskew.registry import CLICK_MODELS
@@ -35,8 +36,8 @@ class Engine(ABC):
     timeout
         How many seconds a worker waits for another before the training fails.
     checkpoints
-        A folder in which the training is kept every ``checkpoint_every`` rounds. A training with the
-        same parts and settings that finds it goes on from there.
+        A folder or URI in which the training is kept every ``checkpoint_every`` rounds. A training
+        with the same parts and settings that finds it goes on from there.
     checkpoint_every
         So many rounds lie between two checkpoints.
     restarts
@@ -51,7 +52,7 @@ class Engine(ABC):
 
     n_workers: int | None = None
     timeout: int = 300
-    checkpoints: str | Path | None = None
+    checkpoints: PlaceLike | None = None
     checkpoint_every: int = 50
     restarts: int = 0
     external_memory: str | Path | None = None
@@ -70,9 +71,11 @@ class Engine(ABC):
         fitting = Fitting.of(ranker, parts, validation=validation, init_model=init_model)
         job = replace(
             fitting.job(),
-            checkpoints=None if self.checkpoints is None else Path(self.checkpoints),
+            checkpoints=None if self.checkpoints is None else place_of(self.checkpoints),
             checkpoint_every=self.checkpoint_every,
-            external_memory=None if self.external_memory is None else Path(self.external_memory),
+            external_memory=None
+            if self.external_memory is None
+            else local_path(self.external_memory, "external_memory"),
         )
         if job.checkpoints is not None and job.click is not None:
             _check_checkpoints(job.click.click_model)

@@ -13,6 +13,7 @@ import numpy as np
 from unskew.array_types import FloatArray
 from unskew.errors import EngineError
 from unskew.log.parts import Parts
+from unskew.places import Place
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.preparation import ClickSettings
 
@@ -58,7 +59,7 @@ class Job:
     progress
         Where this training stopped before, if it did.
     checkpoints, checkpoint_every
-        The folder for that, and after how many rounds it is written.
+        The folder or URI for that, and after how many rounds it is written.
     external_memory
         A folder for the binned features, if they are to stay on disk.
     key
@@ -84,7 +85,7 @@ class Job:
     trees: bytes | None = None
     done_before: int = 0
     progress: Progress | None = None
-    checkpoints: Path | None = None
+    checkpoints: Place | None = None
     checkpoint_every: int = 50
     external_memory: Path | None = None
     report: Mapping[str, Any] | None = None
