@@ -64,7 +64,7 @@ class S3Server:
     def _check_after(self, requests: bytes) -> None:
         address = f"http://127.0.0.1:{self.port}/moto-api/reset-auth"
         kind = {"Content-Type": "text/plain"}
-        request = urllib.request.Request(address, requests, kind, method="POST")  # noqa: S310
+        request = urllib.request.Request(address, requests, kind, method="POST")
         urllib.request.urlopen(request).close()  # noqa: S310
 
 
