@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from unskew.clicks.chain import ChainModel
 from unskew.engines.checkpoint import read_checkpoint
 from unskew.engines.fitting import Fitting
 from unskew.engines.job import Job, Outcome
@@ -19,7 +18,6 @@ from unskew.errors import DataError, EngineError, MissingDependencyError, UsageE
 from unskew.places import PlaceLike, local_path, place_of
 from unskew.progress import progress_bar
 from unskew.rankers.training import Callback, round_note
-from unskew.registry import CLICK_MODELS
 
 # Seconds in which all workers must have started, whatever the timeout between them.
 _START = 120
@@ -77,8 +75,6 @@ class Engine(ABC):
             if self.external_memory is None
             else local_path(self.external_memory, "external_memory"),
         )
-        if job.checkpoints is not None and job.click is not None:
-            _check_checkpoints(job.click.click_model)
         outcome = self.run(job, callbacks=callbacks, progress=ranker.verbose > 0)
         for remark in outcome.remarks:
             warn(remark)
@@ -184,16 +180,6 @@ class Engine(ABC):
             # A tracker whose workers are gone complains about that when it ends.
             with suppress(xgboost.core.XGBoostError):
                 tracker.free()
-
-
-def _check_checkpoints(click_model: str) -> None:
-    """Refuse checkpoints of a model that also learns something of every single document."""
-    model = CLICK_MODELS[click_model].load()
-    if issubclass(model, ChainModel) and model.form.satisfaction == "document":
-        raise UsageError(
-            f"checkpoints cannot keep the satisfaction that click_model={click_model!r} learns of every "
-            "document: leave checkpoints out, or take another click model"
-        )
 
 
 def own_address(towards: str) -> str:

@@ -24,6 +24,7 @@ class Progress:
 
     ``looks`` is what the held-out parts said about each round; ``models`` are the models of the
     rounds that may still prove the best: how many trees, and the click model if there is one.
+    ``documents`` is what the click model learned of each document of all parts, if it does (dbn).
     """
 
     n_trees: int
@@ -34,6 +35,7 @@ class Progress:
     models: Sequence[Any]
     offset: float | None = None
     without_a_tree: float | None = None
+    documents: FloatArray | None = None
 
 
 @dataclass(frozen=True)
