@@ -90,20 +90,20 @@ def without_secrets_in(text: str) -> str:
 def telling(
     uri: str, what: str = "opened", error_type: type[DataError] = DataError
 ) -> Iterator[None]:
-    """Errors of a file system as a `DataError` that names the URI and the setting.
-
-    A file that is not there stays a FileNotFoundError.
-    """
+    """Errors of a file system as a `DataError` that names the URI and the setting."""
     import pyarrow as pa
 
     try:
         yield
-    except (UnskewError, FileNotFoundError):
+    except UnskewError:
         raise
     except (OSError, pa.ArrowException, ValueError) as error:
         hint = _HINTS.get(uri.partition("://")[0].lower())
         more = f" Credentials and addresses come from the environment: {hint}." if hint else ""
-        if "unrecognized" in str(error).lower():
+        told = str(error).lower()
+        if what == "written" and (isinstance(error, FileNotFoundError) or "bucket" in told):
+            more = f" Check that there is such a bucket, as none is made.{more}"
+        if "unrecognized" in told:
             more = " Arrow knows file, s3, gs, hdfs, abfs and abfss; others are not supported."
         reason = scrubbed((str(error).strip().splitlines() or [type(error).__name__])[0][:300], uri)
         raise error_type(f"{without_secrets(uri)}: cannot be {what} ({reason}).{more}") from None
@@ -114,7 +114,7 @@ def telling(
 
 @dataclass(frozen=True)
 class Listed:
-    """What a listing says of a file or folder; a folder has no size, and sometimes no time."""
+    """What a listing says of a file; a folder has neither."""
 
     size: int | None
     changed: datetime | None
@@ -189,23 +189,34 @@ class RemotePath:
         """Whether there is a folder: in object storage, anything whose name begins like this."""
         return self._kind() == "Directory"
 
-    def listing(self) -> Mapping[str, Listed]:
-        """What lies in the folder, by name."""
+    def listing(self, *, folders: bool = True) -> Mapping[str, Listed]:
+        """What lies in the folder, by name; without ``folders`` only the files in it are certain.
+
+        In some stores folders show by what lies in them alone, so that they take a listing of that.
+        """
         import pyarrow.fs as pafs
 
         files, path = self._opened
         with telling(self.uri, error_type=StoreError):
-            found = files.get_file_info(pafs.FileSelector(path, allow_not_found=True))
-        return {
-            one.base_name: Listed(one.size if one.type.name == "File" else None, one.mtime)
-            for one in found
-        }
+            wanted = pafs.FileSelector(path, allow_not_found=True, recursive=folders)
+            everything = files.get_file_info(wanted)
+        found: dict[str, Listed] = {}
+        for one in everything:
+            name, inside, _ = one.path[len(path) :].strip("/").partition("/")
+            is_file = one.type.name == "File" and not inside
+            found.setdefault(name, Listed(one.size, one.mtime) if is_file else Listed(None, None))
+        return found
 
     def read_bytes(self) -> bytes:
         """The content; a FileNotFoundError if there is none."""
         files, path = self._opened
-        with telling(self.uri, "read", StoreError), files.open_input_stream(path) as stream:
+        with (
+            telling(self.uri, "read", StoreError),
+            suppress(FileNotFoundError),
+            files.open_input_stream(path) as stream,
+        ):
             return bytes(stream.read())
+        raise FileNotFoundError(str(self))
 
     def fetch(self, copy: Path) -> None:
         """Copy the file to a place of this machine."""

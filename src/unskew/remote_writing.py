@@ -59,7 +59,7 @@ def names_of_nobody_else(folder: RemotePath, token: str) -> list[str]:
 
 def check_finished(folder: RemotePath) -> None:
     """Refuse a folder without a manifest into which somebody writes, or was ended while writing."""
-    names = folder.listing()
+    names = folder.listing(folders=False)
     if MANIFEST not in names and _markers(names):
         raise StoreError(
             f"{folder} is not complete: it has no {MANIFEST}, which is written last; wait for whoever "

@@ -439,7 +439,7 @@ class _Fetched(Mapping[str, Path]):
 
     def __init__(self, folder: RemotePath, entries: Mapping[str, Any], copies: Path) -> None:
         self._folder, self._entries, self._copies = folder, entries, copies
-        listing = folder.listing() if entries else {}
+        listing = folder.listing(folders=False) if entries else {}
         for entry in entries.values():
             found = listing.get(entry["file"])
             _check_size(folder / entry["file"], None if found is None else found.size, entry)

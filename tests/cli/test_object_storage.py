@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -91,6 +93,31 @@ def test_a_log_becomes_a_model_in_the_bucket(
     assert run("rank", model, clicks, "-o", tmp_path / "ranked.csv") == 0
     assert run("evaluate", model, "--log", parts) == 0
     assert "model" in _told(capsys)
+
+
+def test_the_recipes_of_the_guide(s3: S3Server, clicks: Path) -> None:
+    """The commands and the code of the guide under "Save there" run as they stand."""
+    pytest.importorskip("xgboost")
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "object-storage.md"
+    section = guide.read_text(encoding="utf-8").partition("## Save there")[2]
+    commands, code = (
+        re.search(rf"```{kind}\n(.*?)```", section, re.DOTALL) for kind in ("console", "python")
+    )
+    assert commands is not None
+    assert code is not None
+    s3.files.create_dir("bucket")
+    pq.write_table(pq.read_table(clicks), "bucket/clicks/0.parquet", filesystem=s3.files)
+    lines = commands[1].splitlines()
+    assert len(lines) == 4
+    for line in lines:
+        words = shlex.split(line)
+        assert words[:2] == ["$", "unskew"]
+        few = [*TRAIN, "--ranker", "lambdamart"] if words[2] == "train" else []
+        assert run(*words[2:], *few) == 0, line
+    exec(code[1], {"unskew": unskew})  # noqa: S102
+    data = unskew.read_log(clicks)
+    assert unskew.load("s3://bucket/parts").equals(data)
+    assert len(unskew.load("s3://bucket/lambdamart").predict(data)) == data.n_documents
 
 
 def test_workers_read_their_own_parts(
