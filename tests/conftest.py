@@ -46,6 +46,15 @@ def expedia(real_data: Path) -> Any:
     return unskew.read_log(table, context="arm", progress=False)
 
 
+@pytest.fixture(scope="session")
+def s3() -> Iterator[Any]:
+    """A real S3 server on the loopback address, with an empty bucket."""
+    from s3_server import s3_server
+
+    with s3_server() as server:
+        yield server
+
+
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """One thread: small logs gain nothing from threads, and lose much on a busy machine."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from unskew.errors import StoreError, UsageError
+from unskew.places import PlaceLike, place_of
 from unskew.registry import ranker_of_folder
 from unskew.store import read_kind
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: PlaceLike) -> Any:
     """Read a folder that ``save`` wrote: Impressions, whole or in parts, or a ranker.
 
+    The folder is one of this machine, or a URI in object storage such as ``s3://bucket/parts``.
     Loading never runs code.
 
     Examples
@@ -37,14 +38,14 @@ def load(path: str | os.PathLike[str]) -> Any:
 
         return load_saved(path)
     raise StoreError(
-        f"{os.fspath(path)} holds {kind!r}, which this version does not know: upgrade with "
+        f"{place_of(path)} holds {kind!r}, which this version does not know: upgrade with "
         "pip install -U unskew"
     )
 
 
-def load_ranker(path: str | os.PathLike[str]) -> Any:
+def load_ranker(path: PlaceLike) -> Any:
     """Read the folder of a ranker; whatever else a folder may hold is refused."""
     ranker = load(path)
     if not hasattr(ranker, "predict"):
-        raise UsageError(f"{os.fspath(path)} is not a model: it holds {type(ranker).__name__}")
+        raise UsageError(f"{place_of(path)} is not a model: it holds {type(ranker).__name__}")
     return ranker

@@ -9,6 +9,9 @@ holds. Its files then take the places of the old ones, the manifest last. A proc
 way leaves ``.unskew-next`` there; the next reader or writer carries on. Writers wait for each other
 and for readers: the folder itself is the lock. Other files in the folder stay where they are.
 
+A folder behind a URI has neither renames nor locks. There every file gets a name of its own, the
+manifest is written last, and files are fetched to this machine when they are read.
+
 Loading reads data: it never runs code and never hands unchecked data to native code.
 """
 
@@ -25,6 +28,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from unskew.claims import (
@@ -36,10 +40,11 @@ from unskew.claims import (
     temporary_folder,
 )
 from unskew.errors import StoreError
+from unskew.places import MANIFEST, Place, PlaceLike, RemotePath, place_of
+from unskew.remote_writing import check_finished, claimed_token, is_foreign, remove_named
 
 # What a system says when a file has no room.
 NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
-MANIFEST = "unskew.json"
 _NEXT = f"{PREFIX}next"
 
 # The form of the manifest: 2 has a checksum. 0.1.0 wrote neither this number nor a checksum.
@@ -54,7 +59,11 @@ _PAUSE = 0.05
 
 @dataclass(frozen=True)
 class StoredFolder:
-    """What a saved folder holds: its description and the present paths of its files."""
+    """What a saved folder holds: its description and the present paths of its files.
+
+    Those of a folder behind a URI are copies, which are made when they are asked for and last as long as
+    the folder is open.
+    """
 
     meta: Mapping[str, Any]
     files: Mapping[str, Path]
@@ -64,20 +73,27 @@ class StoredFolder:
 
 
 def write_folder(
-    path: str | os.PathLike[str],
+    path: PlaceLike,
     *,
     kind: str,
     version: int,
     meta: Mapping[str, Any],
     files: Mapping[str, Callable[[Path], None]],
     old_kinds: Collection[str] = (),
-) -> Path:
+) -> Place:
     """Write ``files`` (a name and what writes it) and ``meta`` into the folder ``path``, atomically.
 
     An existing folder is replaced only if Unskew saved it and it holds the same ``kind``, by this
     name or one that earlier versions gave it.
     """
-    folder = Path(os.path.realpath(path))
+    place = place_of(path)
+    if isinstance(place, RemotePath):
+        check_replaceable(place, kind, old_kinds)
+        with claimed_token(place) as token, TemporaryDirectory(prefix="unskew-") as made:
+            _write(Path(made), kind, version, meta, files, suffix=f"-{token}")
+            _upload(Path(made), place)
+        return place
+    folder = Path(os.path.realpath(place))
     check_replaceable(folder, kind, old_kinds)
     folder.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(folder.parent)
@@ -86,7 +102,17 @@ def write_folder(
         if not take_name(new, folder):
             _replace_content(new, folder, kind, old_kinds)
         _sync(folder.parent)
-    return Path(path)
+    return place
+
+
+def _upload(made: Path, folder: RemotePath) -> None:
+    """Bring new content to its place, the manifest last; then remove the files of the old one."""
+    old: set[str] = set()
+    with suppress(StoreError, FileNotFoundError):
+        old = _file_names(_parsed(folder / MANIFEST))
+    for file in sorted(made.iterdir(), key=lambda file: file.name == MANIFEST):
+        (folder / file.name).upload(file)
+    remove_named(folder, old)
 
 
 def _write(
@@ -95,13 +121,15 @@ def _write(
     version: int,
     meta: Mapping[str, Any],
     files: Mapping[str, Callable[[Path], None]],
+    suffix: str = "",
 ) -> None:
     entries: dict[str, dict[str, Any]] = {}
     for name, write in files.items():
-        target = folder / name
+        stem, dot, extension = name.partition(".")
+        target = folder / f"{stem}{suffix}{dot}{extension}"
         _write_file(target, write)
         entries[name] = {
-            "file": name,
+            "file": target.name,
             "bytes": target.stat().st_size,
             "sha256": _checksum(target),
         }
@@ -187,12 +215,10 @@ def _remove_replaced(folder: Path, kept: set[str]) -> None:
             file.unlink(missing_ok=True)
 
 
-def check_replaceable(
-    path: str | os.PathLike[str], kind: str, old_kinds: Collection[str] = ()
-) -> None:
+def check_replaceable(path: PlaceLike, kind: str, old_kinds: Collection[str] = ()) -> None:
     """Refuse a folder that was not saved by Unskew, or holds something else than ``kind``."""
-    folder = Path(path)
-    if not folder.exists() or (folder.is_dir() and not any(map(_is_foreign, folder.iterdir()))):
+    folder = place_of(path)
+    if not folder.exists() or (folder.is_dir() and not _is_foreign(folder)):
         return
     if not any((place / MANIFEST).is_file() for place in (folder, folder / _NEXT)):
         raise StoreError(
@@ -205,8 +231,12 @@ def check_replaceable(
         )
 
 
-def _is_foreign(file: Path) -> bool:
-    return not file.name.startswith(PREFIX) or file.name == _NEXT
+def _is_foreign(folder: Place) -> bool:
+    """Whether there is something in the folder beside what a writer left that was ended."""
+    if isinstance(folder, RemotePath):
+        return is_foreign(folder)
+    names = (file.name for file in folder.iterdir())
+    return any(not name.startswith(PREFIX) or name == _NEXT for name in names)
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
@@ -239,13 +269,18 @@ def replace_files(writers: Mapping[Path, Callable[[Path], object]]) -> None:
 
 @contextmanager
 def open_folder(
-    path: str | os.PathLike[str], *, kind: str, version: int, old_kinds: Collection[str] = ()
+    path: PlaceLike, *, kind: str, version: int, old_kinds: Collection[str] = ()
 ) -> Iterator[StoredFolder]:
     """A checked folder of the given kind, written by this version or an older one.
 
-    Nobody replaces its files while it is open.
+    Nobody replaces its files while it is open, unless it lies behind a URI.
     """
-    folder = Path(path)
+    folder = place_of(path)
+    if isinstance(folder, RemotePath):
+        with TemporaryDirectory(prefix="unskew-") as copies:
+            manifest = _known(folder, kind, version, old_kinds)
+            yield StoredFolder(_meta(manifest), _Fetched(folder, manifest["files"], Path(copies)))
+        return
     if not folder.is_dir():
         _manifest(folder)
     if (folder / _NEXT).is_dir():
@@ -265,24 +300,31 @@ def open_folder(
 
 
 def read_folder(
-    path: str | os.PathLike[str], *, kind: str, version: int, old_kinds: Collection[str] = ()
+    path: PlaceLike, *, kind: str, version: int, old_kinds: Collection[str] = ()
 ) -> StoredFolder:
-    """What `open_folder` gives, for files that are not replaced meanwhile."""
+    """What `open_folder` gives, for files of this machine that are not replaced meanwhile."""
     with open_folder(path, kind=kind, version=version, old_kinds=old_kinds) as stored:
         return stored
 
 
-def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_manifest(path: PlaceLike) -> dict[str, Any]:
     """What the manifest of a saved folder of any kind says, its checksum proven."""
-    return _manifest(Path(path))
+    return _manifest(place_of(path))
 
 
-def read_kind(path: str | os.PathLike[str]) -> str:
+def read_kind(path: PlaceLike) -> str:
     """What a saved folder holds, by name."""
-    return str(_manifest(Path(path))["kind"])
+    return str(_manifest(place_of(path))["kind"])
 
 
 def _stored(folder: Path, kind: str, version: int, old_kinds: Collection[str]) -> StoredFolder:
+    manifest = _known(folder, kind, version, old_kinds)
+    files = {name: _checked(folder, entry) for name, entry in manifest["files"].items()}
+    return StoredFolder(_meta(manifest), files)
+
+
+def _known(folder: Place, kind: str, version: int, old_kinds: Collection[str]) -> dict[str, Any]:
+    """The manifest, which is of the given kind and of a version that is known."""
     manifest = _manifest(folder)
     if manifest["kind"] not in {kind, *old_kinds}:
         raise StoreError(f"{folder} holds {manifest['kind']!r}, but {kind!r} was asked for")
@@ -291,24 +333,29 @@ def _stored(folder: Path, kind: str, version: int, old_kinds: Collection[str]) -
             f"{folder} was saved by a newer Unskew (format {manifest['version']} of {kind!r}; this "
             f"one reads up to {version}): upgrade with pip install -U unskew"
         )
-    files = {name: _checked(folder, entry) for name, entry in manifest["files"].items()}
-    meta = {key: value for key, value in manifest.items() if key not in _OWN_KEYS}
-    return StoredFolder(meta, files)
+    return manifest
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _meta(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in manifest.items() if key not in _OWN_KEYS}
+
+
+def _manifest(folder: Place) -> dict[str, Any]:
     """The manifest that counts."""
     if not folder.is_dir():
         what = "a file, not a folder" if folder.is_file() else "not there"
         raise StoreError(f"{folder} is {what}: give the folder that save() wrote")
     # In this order: the new manifest may move to its place in between.
-    for file in (folder / _NEXT / MANIFEST, folder / MANIFEST):
+    waiting = [] if isinstance(folder, RemotePath) else [folder / _NEXT / MANIFEST]
+    for file in (*waiting, folder / MANIFEST):
         with suppress(FileNotFoundError):
             return _parsed(file)
+    if isinstance(folder, RemotePath):
+        check_finished(folder)
     raise StoreError(f"{folder} has no {MANIFEST}: it is not a folder that Unskew saved")
 
 
-def _parsed(file: Path) -> dict[str, Any]:
+def _parsed(file: Place) -> dict[str, Any]:
     try:
         raw = file.read_bytes()
     except FileNotFoundError:
@@ -329,7 +376,7 @@ def _parsed(file: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def parse_json(raw: bytes, file: Path) -> Any:
+def parse_json(raw: bytes, file: Place) -> Any:
     """What the JSON of a saved file says; broken or endlessly nested text is a `StoreError`."""
     try:
         return json.loads(raw.decode("utf-8"))
@@ -347,7 +394,7 @@ def manifest_text(manifest: Mapping[str, Any]) -> str:
     return f'{body},\n  "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'
 
 
-def _check_signature(manifest: Any, raw: bytes, file: Path) -> None:
+def _check_signature(manifest: Any, raw: bytes, file: Place) -> None:
     signed = _SIGNED.fullmatch(raw)
     if signed is None:
         right = not isinstance(manifest, dict) or not {"manifest", "sha256"} & set(manifest)
@@ -382,18 +429,50 @@ def _checked(folder: Path, entry: Mapping[str, Any]) -> Path:
     name = str(entry["file"])
     waiting = folder / _NEXT / name
     file = waiting if waiting.is_file() else folder / name
-    if not file.is_file():
+    _check_size(file, file.stat().st_size if file.is_file() else None, entry)
+    _check_content(file, file, entry)
+    return file
+
+
+class _Fetched(Mapping[str, Path]):
+    """The files of a folder behind a URI: those that are asked for are copied to this machine."""
+
+    def __init__(self, folder: RemotePath, entries: Mapping[str, Any], copies: Path) -> None:
+        self._folder, self._entries, self._copies = folder, entries, copies
+        listing = folder.listing(folders=False) if entries else {}
+        for entry in entries.values():
+            found = listing.get(entry["file"])
+            _check_size(folder / entry["file"], None if found is None else found.size, entry)
+
+    def __getitem__(self, name: str) -> Path:
+        entry = self._entries[name]
+        file, copy = self._folder / entry["file"], self._copies / str(entry["file"])
+        if not copy.is_file():
+            file.fetch(copy)
+            _check_content(file, copy, entry)
+        return copy
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def _check_size(file: Place, size: int | None, entry: Mapping[str, Any]) -> None:
+    if size is None:
         raise StoreError(f"{file} is missing: the folder is incomplete, restore or save it again")
-    size = file.stat().st_size
     if size != entry["bytes"]:
         what = "truncated" if size < entry["bytes"] else "too long"
         raise StoreError(
             f"{file} is {what}: {size:,} bytes of {entry['bytes']:,}; restore the folder or save it "
             "again"
         )
-    if _checksum(file) != entry["sha256"]:
+
+
+def _check_content(file: Place, copy: Path, entry: Mapping[str, Any]) -> None:
+    if _checksum(copy) != entry["sha256"]:
         raise StoreError(f"{file} was changed after it was saved: restore the folder")
-    return file
 
 
 def _sync(path: Path) -> None:

@@ -67,6 +67,28 @@ def test_click_models_too(parts: Path) -> None:
     assert two.validation_history_ == one.validation_history_
 
 
+def test_dbn_goes_on_where_a_worker_was_killed(parts: Path, tmp_path: Path) -> None:
+    """A checkpoint has the satisfaction of the documents of every worker, and any number goes on."""
+    options = {**SETTINGS, "click_model": "dbn", "early_stopping_rounds": None}
+    engine = Local(n_workers=2, timeout=100, checkpoints=tmp_path / "c", checkpoint_every=4)
+
+    def kill(now: TrainingRound) -> None:
+        if now.number == 6:
+            os.kill(engine.pids[1], signal.SIGKILL)
+
+    with pytest.raises(EngineError, match=r"worker 2 of 2 was ended by SIGKILL"):
+        unskew.ClickModelRanker(**options).fit(parts, engine=engine, callbacks=[kill])
+    engine.n_workers = 3
+    seen: list[int] = []
+    ranker = unskew.ClickModelRanker(**options).fit(
+        parts, engine=engine, callbacks=[lambda now: seen.append(now.number)]
+    )
+    assert seen[0] == 5
+    whole = trained(unskew.ClickModelRanker(**options), parts)
+    assert digest(ranker) == digest(whole)
+    assert ranker.click_model_.to_dict() == whole.click_model_.to_dict()
+
+
 def test_a_killed_worker(parts: Path, tmp_path: Path) -> None:
     """A killed worker ends the training at once; the same call goes on and gives the same model."""
     engine = Local(n_workers=2, timeout=100, checkpoints=tmp_path / "c", checkpoint_every=4)

@@ -28,6 +28,8 @@ from unskew.log.log_summary import LogSummary
 from unskew.log.merging import take_queries
 from unskew.log.parts import parts_writer
 
+CLICK_MODELS = ["pbm", "ubm", "trust", "contextual", "dbn", "dcm", "cascade"]
+
 
 def test_parts_learn_what_the_whole_learns(parts: Path) -> None:
     """Without sampling, parts give the biases and scores of the same log in one piece, to 1e-6."""
@@ -41,9 +43,7 @@ def test_parts_learn_what_the_whole_learns(parts: Path) -> None:
     assert many.position_bias_.never_clicked_positions == one.position_bias_.never_clicked_positions
 
 
-@pytest.mark.parametrize(
-    "click_model", ["pbm", "ubm", "trust", "contextual", "dbn", "dcm", "cascade"]
-)
+@pytest.mark.parametrize("click_model", CLICK_MODELS)
 def test_click_models_learn_what_the_whole_learns(parts: Path, click_model: str) -> None:
     """Examined and shown counts of the parts give the examination of the log in one piece."""
     options: dict[str, Any] = {
@@ -113,13 +113,16 @@ def test_the_log_is_remembered(parts: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert sampled.features != whole.features
 
 
-@pytest.mark.parametrize("kind", [unskew.UnbiasedLambdaMART, unskew.ClickModelRanker])
+@pytest.mark.parametrize("click_model", [None, *CLICK_MODELS])
 def test_a_restart_is_as_if_nothing_happened(
-    parts: Path, tmp_path: Path, kind: Callable[..., Any]
+    parts: Path, tmp_path: Path, click_model: str | None
 ) -> None:
     """A training that goes on from a checkpoint ends with the same model, bit for bit."""
     every = unskew.Parts.open(parts)
     options = {**SETTINGS, "early_stopping_rounds": 20, "feature_fraction": 0.5}
+    kind: Callable[..., Any] = unskew.UnbiasedLambdaMART
+    if click_model is not None:
+        kind, options["click_model"] = unskew.ClickModelRanker, click_model
     whole = trained(kind(**options), every[:1], every[1:2])
     checkpoints: dict[str, Any] = {"checkpoints": tmp_path / "c", "checkpoint_every": 5}
     fitting = Fitting.of(kind(**options), every[:1], validation=every[1:2], init_model=None)
@@ -132,6 +135,18 @@ def test_a_restart_is_as_if_nothing_happened(
     assert digest(again) == digest(whole)
     assert again.validation_history_ == whole.validation_history_
     assert again.best_round_ == whole.best_round_
+
+
+@pytest.mark.parametrize("click_model", ["pbm", "dbn", "cascade"])
+def test_a_training_that_was_complete(parts: Path, tmp_path: Path, click_model: str) -> None:
+    """The same call after the last checkpoint grows no tree more and gives the same model."""
+    options = {**SETTINGS, "click_model": click_model, "early_stopping_rounds": None}
+    rankers = [unskew.ClickModelRanker(**options) for _ in range(2)]
+    for ranker in rankers:
+        ranker.fit(parts, engine=Local(n_workers=1, checkpoints=tmp_path / "c", checkpoint_every=4))
+    assert digest(rankers[1]) == digest(rankers[0])
+    assert np.array_equal(rankers[1].t_plus_, rankers[0].t_plus_)
+    assert rankers[1].click_model_.to_dict() == rankers[0].click_model_.to_dict()
 
 
 def test_features_may_stay_on_disk(parts: Path, tmp_path: Path) -> None:
@@ -295,10 +310,6 @@ def test_what_cannot_be_shared_is_refused(parts: Path, log: unskew.Impressions) 
         unskew.UnbiasedLambdaMART().fit(parts, engine="local")
     with pytest.raises(UsageError, match="PropensityRankSVM trains on one machine only"):
         unskew.PropensityRankSVM().fit(parts, engine="local")
-    with pytest.raises(UsageError, match=r"checkpoints cannot keep .* click_model='dbn'"):
-        unskew.ClickModelRanker(**SETTINGS, click_model="dbn").fit(
-            parts, engine=Local(checkpoints="c")
-        )
     with pytest.raises(UsageError, match=r"p must be 0 with click_model='dcm'"):
         trained(unskew.ClickModelRanker(**SETTINGS, click_model="dcm", p=1.0), parts)
     one = unskew.Parts.open(parts)[:1]
@@ -325,6 +336,59 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     assert found.trees == trees
     with pytest.raises(StoreError, match="checkpoint of another training"):
         read_checkpoint(tmp_path / "c", "yours")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (np.array([0.5, 2.0]), "must hold numbers from 0 to 1"),
+        (np.array([0.5, np.nan]), "must hold numbers from 0 to 1"),
+        (np.array([[0.5]]), "must hold numbers from 0 to 1"),
+        (np.array([{}], dtype=object), "does not hold a checkpoint"),
+    ],
+)  # fmt: skip
+def test_signed_documents_are_not_believed(content: Any, message: str, tmp_path: Path) -> None:
+    """What a checkpoint says of each document is checked, and never runs code."""
+    xgboost = pytest.importorskip("xgboost")
+    data = xgboost.DMatrix(np.arange(8.0)[:, None], label=np.arange(8.0))
+    trees = bytes(xgboost.train({}, data, 1).save_raw("json"))
+    curve, folder = np.ones((1, 3)), tmp_path / "c"
+    progress = Progress(1, trees, curve, curve, np.empty(0), [1], documents=np.array([0.5]))
+    write_checkpoint(folder, progress, "mine")
+    found = read_checkpoint(folder, "mine")
+    assert found is not None
+    assert found.documents is not None
+    assert found.documents.tolist() == [0.5]
+    np.save(folder / "documents.npy", content, allow_pickle=True)
+    sign(folder)
+    with pytest.raises(StoreError, match=message):
+        read_checkpoint(folder, "mine")
+
+
+@pytest.mark.parametrize("documents", [None, np.array([0.5])])
+def test_a_checkpoint_of_other_documents(parts: Path, documents: Any) -> None:
+    """A checkpoint of dbn whose documents are not those of the parts is refused."""
+    fitting = Fitting.of(
+        unskew.ClickModelRanker(**{**SETTINGS, "click_model": "dbn", "early_stopping_rounds": None}),
+        parts, validation=None, init_model=None,
+    )  # fmt: skip
+    outcome = work(replace(fitting.job(), n_rounds=1), 0, 1, {})
+    curve = outcome.biases[0].t_plus[None]
+    progress = Progress(
+        1,
+        outcome.trees,
+        curve,
+        curve,
+        np.empty(0),
+        [outcome.model],
+        outcome.offset,
+        None,
+        documents,
+    )
+    with pytest.raises(
+        StoreError, match=r"tells of \d documents, but the parts have [\d,]+: remove"
+    ):
+        work(replace(fitting.job(), progress=progress), 0, 1, {})
 
 
 @pytest.mark.parametrize(

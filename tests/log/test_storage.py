@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import unskew
+from s3_server import S3Server
 from unskew.errors import DataError, MissingDependencyError, UsageError
 
 
@@ -33,50 +32,25 @@ def _clicks() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def s3() -> Iterator[Any]:
-    """Moto's S3 server in a thread, with a bucket of two files."""
-    server_module = pytest.importorskip("moto.server", reason="object storage needs moto to test")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = server_module.ThreadedMotoServer("127.0.0.1", port, verbose=False)
-    server.start()
-    files = pafs.S3FileSystem(
-        access_key="key", secret_key="secret", endpoint_override=f"127.0.0.1:{port}",  # noqa: S106
-        scheme="http", region="us-east-1", allow_bucket_creation=True,
-    )  # fmt: skip
-    files.create_dir("logs")
-    clicks = _clicks()
+def stored(s3: S3Server) -> S3Server:
+    """The server with a folder of two files, and a file of text."""
     for k in range(2):
-        pq.write_table(clicks.slice(24 * k, 24), f"logs/clicks/{k}.parquet", filesystem=files)
-    with files.open_output_stream("logs/a.csv") as stream:
-        stream.write(b"session\n")
-    query = f"?endpoint_override=127.0.0.1%3A{port}&scheme=http&region=us-east-1"
-    yield f"s3://key:secret@logs/{{}}{query}", port
-    server.stop()
+        pq.write_table(_clicks().slice(24 * k, 24), f"logs/clicks/{k}.parquet", filesystem=s3.files)
+    s3.write("a.csv", b"session\n")
+    return s3
 
 
-def test_s3_is_read_like_a_file(s3: tuple[str, int]) -> None:
+def test_s3_is_read_like_a_file(stored: S3Server) -> None:
     """A folder of Parquet behind an S3 URI gives the Impressions of the same table here."""
-    assert unskew.read_log(s3[0].format("clicks")).equals(unskew.read_log(_clicks()))
-    assert unskew.read_log(s3[0].format("clicks/0.parquet")).n_sessions == 6
-
-
-def _from_environment(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
-    """Credentials and address as the libraries look for them."""
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true",
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }.items():  # fmt: skip
-        monkeypatch.setenv(name, value)
+    assert unskew.read_log(stored.uri("clicks")).equals(unskew.read_log(_clicks()))
+    assert unskew.read_log(stored.uri("clicks/0.parquet")).n_sessions == 6
 
 
 def test_credentials_come_from_the_environment(
-    s3: tuple[str, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    stored: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A plain URI is opened with what the environment says, and compacted with features beside it."""
-    _from_environment(monkeypatch, s3[1])
+    stored.in_environment(monkeypatch)
     assert unskew.read_log("s3://logs/clicks").equals(unskew.read_log(_clicks()))
     bare = _clicks().drop_columns(["x"])
     features = _clicks().select(["query", "doc"]).to_pandas().drop_duplicates()
@@ -89,24 +63,14 @@ def test_credentials_come_from_the_environment(
     assert parts.whole().equals(unskew.read_log(bare, features=table))
 
 
-def test_delta_tables_in_object_storage(
-    s3: tuple[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_delta_tables_in_object_storage(stored: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Delta table behind an S3 URI is recognised by its log and read."""
     deltalake = pytest.importorskip("deltalake", reason="Delta tables need the extra delta")
-    _from_environment(monkeypatch, s3[1])
+    stored.in_environment(monkeypatch)
     deltalake.write_deltalake(
         "s3://logs/delta", _clicks(), storage_options={"AWS_S3_ALLOW_UNSAFE_RENAME": "true"}
     )
     assert unskew.read_log("s3://logs/delta").equals(unskew.read_log(_clicks()))
-
-
-def test_parts_are_not_written_to_a_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No folder called "s3:" is made; the error says where parts can be written."""
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="s3://logs/parts: parts are written to a folder of this"):
-        unskew.compact(_clicks(), "s3://logs/parts")
-    assert not list(tmp_path.iterdir())
 
 
 def test_settings_of_other_stores_are_named() -> None:
@@ -115,26 +79,23 @@ def test_settings_of_other_stores_are_named() -> None:
         unskew.read_log("hdfs://127.0.0.1:9/x")
 
 
-def test_what_cannot_be_opened_is_told(
-    s3: tuple[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_opened_is_told(stored: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing object, wrong credentials, an unknown scheme and a list name the URI and the way out."""
     with pytest.raises(
         DataError, match=r"^s3://…@logs/elsewhere\?.*there is no such file or folder"
     ):
-        unskew.read_log(s3[0].format("elsewhere"))
+        unskew.read_log(stored.uri("elsewhere"))
     with pytest.raises(DataError, match=r"ftp2://x/y: cannot be opened .* Arrow knows file, s3"):
         unskew.read_log("ftp2://x/y")
     with pytest.raises(UsageError, match="give one URI, of a file or a folder, not a list"):
-        unskew.read_log([s3[0].format("clicks"), s3[0].format("clicks")])
+        unskew.read_log([stored.uri("clicks"), stored.uri("clicks")])
     with pytest.raises(UsageError, match="only Parquet is read from object storage"):
-        unskew.read_log(s3[0].format("a.csv"))
+        unskew.read_log(stored.uri("a.csv"))
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         nobody = closed.getsockname()[1]
-    dead = f"s3://key:secret@logs/x?endpoint_override=127.0.0.1%3A{nobody}&scheme=http&region=us-east-1"
     with pytest.raises(DataError, match=r"cannot be opened .* AWS_ACCESS_KEY_ID"):
-        unskew.read_log(dead)
+        unskew.read_log(stored.uri("x", port=nobody))
 
 
 def test_delta_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from unskew.cli.choices import command, commands_of
 from unskew.cli.console import AsJson, output, present, show
 from unskew.cli.groups import given_of, panel, refuse_idle
 from unskew.errors import UsageError
+from unskew.places import is_saved
 
 if TYPE_CHECKING:
     from unskew.online.ab import ABReading
@@ -140,7 +141,7 @@ def read(
 
     _refuse_expected(test)
     logs = [one for one in (control, treatment, pre_control, pre_treatment) if one is not None]
-    if all(map(o.is_saved, logs)):
+    if all(map(is_saved, logs)):
         refuse_idle("the logs are compact already", given_of(columns, _KNOWN))
     found = read_ab(
         control, treatment, by=by,  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from unskew import __version__
 from unskew.cli.choices import command
 from unskew.cli.console import errors, show
 from unskew.errors import MissingDependencyError, UnskewError, UsageError
+from unskew.places import without_secrets_in
 
 # Exit codes.
 DATA_IS_WRONG = 1
@@ -77,7 +78,7 @@ def main(arguments: list[str] | None = None) -> Any:
 
 def _note(message: Warning | str, category: type[Warning], *place: Any, **line: Any) -> str:
     """A warning as a user of the command line reads it: what it says, and no line of source."""
-    return f"note: {message}\n"
+    return f"note: {without_secrets_in(str(message))}\n"
 
 
 def _end(message: str, code: int) -> NoReturn:

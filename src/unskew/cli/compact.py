@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from unskew.cli.console import say, show
-from unskew.cli.reading import Log, LogInput, is_saved
-from unskew.cli.writing import check_folder
+from unskew.cli.reading import Log, LogInput
+from unskew.cli.writing import FolderOut, check_folder
 from unskew.errors import UsageError
+from unskew.places import Place, is_saved
 
 
 def run(
     log: Log,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write.")],
+    out: FolderOut,
     parts: Annotated[
         int | None,
         typer.Option(
@@ -37,9 +37,6 @@ def run(
 
     The folder holds Parquet files. Every command that takes a log takes the folder as well.
     """
-    from unskew.log.into_parts import check_place
-
-    check_place(out)
     if engine is not None or master is not None:
         _on_spark(log, out, parts or 16, engine, master, reading)
         return
@@ -55,7 +52,7 @@ def run(
         _in_parts(log, out, parts, reading)
 
 
-def _in_parts(log: str, out: Path, parts: int, reading: LogInput) -> None:
+def _in_parts(log: str, out: Place, parts: int, reading: LogInput) -> None:
     """Compact on this machine with memory bounded by a part."""
     from unskew.log.into_parts import compact_into_parts
     from unskew.log.parts import Parts
@@ -67,7 +64,7 @@ def _in_parts(log: str, out: Path, parts: int, reading: LogInput) -> None:
 
 
 def _on_spark(
-    log: str, out: Path, parts: int, engine: str | None, master: str | None, reading: LogInput
+    log: str, out: Place, parts: int, engine: str | None, master: str | None, reading: LogInput
 ) -> None:
     """Compact where the log lives."""
     from unskew.engines.compaction import compact

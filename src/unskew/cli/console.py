@@ -1,6 +1,7 @@
 """Where the command line writes: results to standard output, everything else to standard error.
 
-Neither console interprets markup or emoji codes: the name of a file or a column is printed as it is.
+Neither console interprets markup or emoji codes: the name of a file or a column is printed as it is. Of
+a URI neither shows the credentials.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from unskew.places import without_secrets_in
+
 if TYPE_CHECKING:
     from unskew.evaluation.significance import Interval
 
@@ -26,7 +29,13 @@ errors = Console(stderr=True, markup=False, emoji=False, highlight=False)
 
 def show(*parts: str | tuple[str, str], to: Console = output) -> None:
     """Print one text, without breaking its lines; a part with a style is ``(text, style)``."""
-    to.print(Text.assemble(*parts), soft_wrap=True)
+    hidden = [
+        without_secrets_in(part)
+        if isinstance(part, str)
+        else (without_secrets_in(part[0]), part[1])
+        for part in parts
+    ]
+    to.print(Text.assemble(*hidden), soft_wrap=True)
 
 
 def say(message: str) -> None:
@@ -36,7 +45,7 @@ def say(message: str) -> None:
 
 def print_json(content: Any) -> None:
     """Print a result for programs: JSON, in which a number that is not finite is null."""
-    typer.echo(json_text(content))
+    typer.echo(without_secrets_in(json_text(content)))
 
 
 def json_text(content: Any) -> str:

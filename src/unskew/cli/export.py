@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,6 +47,7 @@ def run(
     from unskew.errors import UsageError
     from unskew.export.exporting import export_model
     from unskew.loading import load
+    from unskew.places import local_path
 
     if to is None:
         if not check or out is not None or version is not None or name is not None:
@@ -58,7 +58,7 @@ def run(
         return
     if out is None:
         raise UsageError("--out is needed: the folder to write")
-    check_folder("--out", Path(out), [model], None)
+    check_folder("--out", local_path(out, "--out"), [model], None)
     folder = export_model(load(model), to, out, version=version, name=name)
     output.print(f"exported to {folder}", highlight=False, soft_wrap=True)
     if check:

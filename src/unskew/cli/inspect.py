@@ -11,7 +11,8 @@ from rich.text import Text
 
 from unskew.cli.against import compare
 from unskew.cli.console import AsJson, figures, names_shown, output, plain_table, present, show
-from unskew.cli.reading import Log, LogInput, is_saved
+from unskew.cli.reading import Log, LogInput
+from unskew.places import is_saved, without_secrets
 from unskew.terminal import bar
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run(
         compare(log, against, as_json, reading)
         return
     if is_saved(log):
-        found = inspect_impressions(reading.impressions(log), log)
+        found = inspect_impressions(reading.impressions(log), without_secrets(log))
     else:
         found = inspect_log(log, reading.options())
     present(found, _show, as_json=as_json)

@@ -12,9 +12,10 @@ from rich.table import Table
 
 from unskew.cli.console import ends, output, plain_table, show
 from unskew.cli.groups import panel
-from unskew.cli.reading import is_saved, shuffled_context
+from unskew.cli.reading import shuffled_context
 from unskew.errors import UsageError
 from unskew.loading import load_ranker
+from unskew.places import is_saved
 
 if TYPE_CHECKING:
     from unskew.evaluation.log_evaluation import LogEvaluation

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +15,7 @@ from unskew.cli.console import say
 from unskew.cli.groups import given_of, panel, refuse_idle
 from unskew.errors import DataError, UsageError
 from unskew.loading import load_ranker
+from unskew.places import is_saved, place_of, without_secrets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -180,7 +180,7 @@ class LogInput:
                 data = data.with_gains(options.gains)
             if wanted is not None:
                 wanted.unknown(data.features.names, log)
-            return LogReading(log, data.n_rows, data.n_sessions, 0, (), data)
+            return LogReading(without_secrets(log), data.n_rows, data.n_sessions, 0, (), data)
         if self.features is None:
             roles = {*options.columns.used, *OPTIONAL, *(options.grades or ())}
             narrowed = self._narrowed(wanted, log, self.table, roles)
@@ -378,13 +378,6 @@ def _columns(source: str, table: str | None) -> list[str]:
         return list(open_table(source, connection, what="the table", table=table).columns)
 
 
-def is_saved(log: str) -> bool:
-    """Whether a log is a folder that Unskew saved, and not a raw log."""
-    from unskew.store import MANIFEST
-
-    return (Path(log) / MANIFEST).is_file()
-
-
 def shuffled_context(data: Impressions, value: str | None) -> Any:
     """The context that ``--shuffled`` names, if it does: on the command line every value is text."""
     if value is None:
@@ -400,7 +393,7 @@ def load_rankers(paths: Sequence[str]) -> dict[str, Any]:
     """Saved models by the names of their folders."""
     rankers: dict[str, Any] = {}
     for path in paths:
-        name = Path(path).absolute().name
+        name = place_of(path).absolute().name
         if name in rankers:
             raise UsageError(f"two models are called {name!r}: rename one of the folders")
         rankers[name] = load_ranker(path)

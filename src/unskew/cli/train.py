@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time as clock
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,8 +12,9 @@ from unskew.cli.clusters import ClusterInput
 from unskew.cli.console import errors, names_shown, say, show
 from unskew.cli.groups import panel
 from unskew.cli.reading import DataInput, Log, shuffled_context
-from unskew.cli.writing import check_folder
+from unskew.cli.writing import FolderOut, check_folder
 from unskew.errors import UsageError
+from unskew.places import Place
 
 if TYPE_CHECKING:
     from unskew.log.impressions import Impressions
@@ -124,7 +124,7 @@ class TrainInput:
 
 def run(
     log: Log,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The model's folder.")],
+    out: FolderOut,
     *,
     training: TrainInput,
     settings: Settings,
@@ -213,7 +213,7 @@ def _described(data: Impressions) -> str:
     )
 
 
-def _summary(ranker: Any, trained_on: str, seconds: float, out: Path) -> None:
+def _summary(ranker: Any, trained_on: str, seconds: float, out: Place) -> None:
     trees = getattr(ranker, "trees_", None)
     what = type(ranker).__name__ if trees is None else f"{trees.n_rounds} trees"
     lines = [f"trained on {trained_on}", f"{what} in {seconds:.1f} s"]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.table import Table
 
 from unskew.cli.console import AsJson, output, plain_table, print_json, show
 from unskew.cli.groups import panel
 from unskew.cli.reading import Log, LogInput
-from unskew.cli.writing import check_folder, check_outputs
+from unskew.cli.writing import FolderOut, check_folder, check_outputs
 from unskew.errors import UsageError
+from unskew.places import Place
 
 if TYPE_CHECKING:
     from unskew.log.impressions import Impressions
@@ -63,7 +63,7 @@ class SearchInput:
 
 def run(
     log: Log,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The model's folder.")],
+    out: FolderOut,
     as_json: AsJson = False,
     *,
     search: SearchInput,
@@ -117,7 +117,7 @@ def _bias(given: str | None) -> Any:
     return load_propensities(given)
 
 
-def _tell(data: Impressions, found: dict[str, Any], seconds: float, out: Path) -> None:
+def _tell(data: Impressions, found: dict[str, Any], seconds: float, out: Place) -> None:
     trials = found["trials"]
     show(
         (f"{len(trials)} trials", "bold"),

@@ -10,11 +10,13 @@ import glob
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unskew.errors import UsageError
+from unskew.places import Place, RemotePath, local_path, place_of
+from unskew.remote_writing import check_writable
 from unskew.store import check_replaceable, replace_file
 
 if TYPE_CHECKING:
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
 
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace a file that Unskew did not write.")
+]
+
+# A folder to write: of this machine, or behind a URI.
+FolderOut = Annotated[
+    Any,
+    typer.Option("--out", "-o", metavar="DIR", help="The folder or URI to write.", parser=place_of),
 ]
 
 # The key in the metadata of a Parquet file, and what the first lines of other files hold.
@@ -41,6 +49,7 @@ def check_outputs(
     places: dict[str, str] = {}
     wanted = {option: out for option, out in outputs.items() if out is not None}
     for option, out in wanted.items():
+        local_path(out, option)
         for same in _identities(out):
             if same in places:
                 raise UsageError(f"{places[same]} and {option} name the same file, {out}")
@@ -57,10 +66,19 @@ def check_outputs(
 
 
 def check_folder(
-    option: str, out: Path, inputs: Iterable[str | Path | None], kind: str | None,
+    option: str, out: Place, inputs: Iterable[str | Path | None], kind: str | None,
     old_kinds: Collection[str] = (),
 ) -> None:  # fmt: skip
     """Refuse a folder that is an input, holds one, or was saved as something else than ``kind``."""
+    if not isinstance(out, RemotePath):
+        _refuse_folder_of_inputs(option, out, inputs)
+    if kind is not None:
+        check_replaceable(out, kind, old_kinds)
+    if isinstance(out, RemotePath):
+        check_writable(out)
+
+
+def _refuse_folder_of_inputs(option: str, out: Path, inputs: Iterable[str | Path | None]) -> None:
     place = os.path.realpath(out)
     for source in inputs:
         for file in () if source is None else _files(str(source), walk=False):
@@ -69,8 +87,6 @@ def check_folder(
                     f"{option}: {out} is read by the same command, and would be written over; give "
                     "another name"
                 )
-    if kind is not None:
-        check_replaceable(out, kind, old_kinds)
 
 
 def is_ours(file: Path) -> bool:

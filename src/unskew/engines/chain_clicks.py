@@ -17,7 +17,7 @@ from unskew.clicks.fitting.curve import examination_bias
 from unskew.clicks.fitting.likelihood import Evidence
 from unskew.engines.group import Group
 from unskew.engines.shared_clicks import SharedClicks
-from unskew.errors import UsageError
+from unskew.errors import StoreError, UsageError
 from unskew.log.impressions import Impressions
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.learned import LearnedClickModel
@@ -65,6 +65,30 @@ class SharedChain(SharedClicks):
         self.leader.present = replace(now, satisfaction=np.empty(0))
         for one in self.parts.values():
             one.present = replace(now, satisfaction=self._satisfaction(one))
+
+    def of_documents(self) -> FloatArray | None:
+        """The satisfaction of each document of all parts, if that is learned."""
+        if self.leader.form.satisfaction != "document":
+            return None
+        return self.group.gathered(self._of_mine(), self.n_parts)
+
+    def go_on(self, documents: FloatArray | None) -> None:
+        """Take over the satisfaction of each document of all parts, if that is learned."""
+        if self.leader.form.satisfaction != "document":
+            return
+        offsets = np.cumsum([0, *self.group.sizes(self._of_mine(), self.n_parts)])
+        n_known = 0 if documents is None else len(documents)
+        if documents is None or n_known != offsets[-1]:
+            raise StoreError(
+                f"the checkpoint tells of {n_known:,} documents, but the parts have {offsets[-1]:,}: "
+                "remove it to begin anew"
+            )
+        for number, one in self.parts.items():
+            known = documents[offsets[number] : offsets[number + 1]]
+            one.present = replace(one.present, satisfaction=known)
+
+    def _of_mine(self) -> dict[int, FloatArray]:
+        return {number: one.present.satisfaction for number, one in self.parts.items()}
 
     def watched_by(self, other: SharedClicks) -> None:
         """Give ``other`` the present of this one always; it knows no satisfaction of its documents."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +12,19 @@ import numpy as np
 from unskew.array_types import FloatArray
 from unskew.engines.job import Progress
 from unskew.errors import StoreError
+from unskew.places import Place, is_saved
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.rankers.click_model.training import Round
 from unskew.rankers.saving import finite, numbers, read_json, write_json
 from unskew.registry import BOOSTERS
-from unskew.store import MANIFEST, open_folder, parse_json, write_folder
+from unskew.store import open_folder, parse_json, write_folder
 
 KIND = "checkpoint"
 VERSION = 1
-_TREES, _STATE = "trees.json", "state.json"
+_TREES, _STATE, _DOCUMENTS = "trees.json", "state.json", "documents.npy"
 
 
-def write_checkpoint(folder: Path, progress: Progress, key: str) -> None:
+def write_checkpoint(folder: Place, progress: Progress, key: str) -> None:
     """Replace what the folder holds by this state, whole at every moment."""
     state = {
         "n_trees": progress.n_trees,
@@ -32,25 +35,24 @@ def write_checkpoint(folder: Path, progress: Progress, key: str) -> None:
         "offset": progress.offset,
         "without_a_tree": progress.without_a_tree,
     }
-    write_folder(
-        folder,
-        kind=KIND,
-        version=VERSION,
-        meta={"training": key, "rounds": len(progress.t_plus)},
-        files={
-            _TREES: lambda file: _write(file, progress.trees),
-            _STATE: lambda file: write_json(file, state),
-        },
-    )
+    files: dict[str, Callable[[Path], None]] = {
+        _TREES: lambda file: _write(file, progress.trees),
+        _STATE: lambda file: write_json(file, state),
+    }
+    documents = progress.documents
+    if documents is not None:
+        files[_DOCUMENTS] = lambda file: np.save(file, documents, allow_pickle=False)
+    meta = {"training": key, "rounds": len(progress.t_plus)}
+    write_folder(folder, kind=KIND, version=VERSION, meta=meta, files=files)
 
 
 def _write(file: Path, content: bytes) -> None:
     file.write_bytes(content)
 
 
-def read_checkpoint(folder: Path, key: str) -> Progress | None:
+def read_checkpoint(folder: Place, key: str) -> Progress | None:
     """The state of that training; None if there is none, an error if it is another training's."""
-    if not (folder / MANIFEST).is_file():
+    if not is_saved(folder):
         return None
     with open_folder(folder, kind=KIND, version=VERSION) as stored:
         if stored.meta.get("training") != key:
@@ -60,7 +62,10 @@ def read_checkpoint(folder: Path, key: str) -> Progress | None:
             )
         try:
             trees = stored.files[_TREES]
-            return _restored(read_json(stored.files[_STATE]), trees.read_bytes(), trees)
+            found = _restored(read_json(stored.files[_STATE]), trees.read_bytes(), trees)
+            if _DOCUMENTS not in stored.files:
+                return found
+            return replace(found, documents=_shares(stored.files[_DOCUMENTS]))
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             if isinstance(error, StoreError):
                 raise
@@ -108,6 +113,14 @@ def _looks(rows: Any) -> FloatArray:
     if not np.isfinite(looks).all():
         raise ValueError("looks must be finite")
     return looks
+
+
+def _shares(file: Path) -> FloatArray:
+    """One number from 0 to 1 for each document."""
+    found = np.load(file, allow_pickle=False)
+    if found.dtype != np.float64 or found.ndim != 1 or not ((found >= 0) & (found <= 1)).all():
+        raise ValueError(f"{file.name} must hold numbers from 0 to 1")
+    return np.asarray(found)
 
 
 def _plain(model: Any) -> Any:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from unskew.errors import UsageError, warn
-from unskew.log.into_parts import check_place, compact_into_parts
+from unskew.log.into_parts import compact_into_parts
 from unskew.log.parts import Parts
 from unskew.log.read import LogOptions
 from unskew.log.schema import Columns
+from unskew.places import PlaceLike, absolute, place_of
 
 
 def is_spark_frame(source: Any) -> bool:
@@ -22,7 +21,7 @@ def is_spark_frame(source: Any) -> bool:
 
 def compact(
     source: Any,
-    out: str | os.PathLike[str],
+    out: PlaceLike,
     *,
     parts: int = 16,
     session: str = "session",
@@ -40,14 +39,15 @@ def compact(
     memory_limit: str | None = None,
     progress: bool = False,
 ) -> Parts:
-    """Compact a click log into a folder of parts, on Spark if it is a Spark DataFrame.
+    """Compact a click log into a folder or URI of parts, on Spark if it is a Spark DataFrame.
 
     ``source`` and ``features`` are Spark DataFrames, or anything that `unskew.read_log` reads; the
     columns mean what they mean there. A log on Spark is compacted by the executors, which write the
-    parts: ``out`` must be a folder that they and this program see under the same path. A log on this
-    machine is compacted within bounded memory: what exceeds half a gibibyte of distinct pages and
-    patterns (a quarter of ``memory_limit``, where that is less) is written beside ``out`` and added up
-    part by part. ``memory_limit`` is DuckDB's as well.
+    parts: ``out`` must be a URI, or a folder that they and this program see under the same path. A log
+    on this machine is compacted within bounded memory: what exceeds half a gibibyte of distinct pages
+    and patterns (a quarter of ``memory_limit``, where that is less) is written beside ``out``, or among
+    the temporary files if that is a URI, and added up part by part. ``memory_limit`` is DuckDB's as
+    well.
 
     Examples
     --------
@@ -68,8 +68,7 @@ def compact(
     )  # fmt: skip
     if parts < 1:
         raise UsageError(f"parts must be a whole number, 1 or higher, got {parts}")
-    check_place(out)
-    folder = Path(os.path.abspath(out))  # noqa: PTH100
+    folder = absolute(place_of(out))
     if is_spark_frame(source):
         if (
             features is not None

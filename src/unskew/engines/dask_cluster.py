@@ -28,8 +28,8 @@ class Dask(Engine):
         A `distributed.Client`, or the address of a scheduler (``"tcp://…"``). Without one, a cluster
         of ``n_workers`` processes (by default 2) is started on this machine, and ended afterwards.
     n_workers, timeout, checkpoints, checkpoint_every, restarts, external_memory
-        As for every `Engine`. The parts, the checkpoints and the external memory are folders that
-        the workers see under the same path.
+        As for every `Engine`. The parts and the checkpoints are URIs, or folders that the workers
+        see under the same path, as the folder of the external memory is.
 
     Examples
     --------

@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from unskew.clicks.chain import ChainModel
 from unskew.engines.checkpoint import read_checkpoint
 from unskew.engines.fitting import Fitting
 from unskew.engines.job import Job, Outcome
 from unskew.engines.reporting import RoundListener
 from unskew.errors import DataError, EngineError, MissingDependencyError, UsageError, warn
+from unskew.places import PlaceLike, local_path, place_of
 from unskew.progress import progress_bar
 from unskew.rankers.training import Callback, round_note
-from unskew.registry import CLICK_MODELS
 
 # Seconds in which all workers must have started, whatever the timeout between them.
 _START = 120
@@ -35,8 +34,8 @@ class Engine(ABC):
     timeout
         How many seconds a worker waits for another before the training fails.
     checkpoints
-        A folder in which the training is kept every ``checkpoint_every`` rounds. A training with the
-        same parts and settings that finds it goes on from there.
+        A folder or URI in which the training is kept every ``checkpoint_every`` rounds. A training
+        with the same parts and settings that finds it goes on from there.
     checkpoint_every
         So many rounds lie between two checkpoints.
     restarts
@@ -51,7 +50,7 @@ class Engine(ABC):
 
     n_workers: int | None = None
     timeout: int = 300
-    checkpoints: str | Path | None = None
+    checkpoints: PlaceLike | None = None
     checkpoint_every: int = 50
     restarts: int = 0
     external_memory: str | Path | None = None
@@ -70,12 +69,12 @@ class Engine(ABC):
         fitting = Fitting.of(ranker, parts, validation=validation, init_model=init_model)
         job = replace(
             fitting.job(),
-            checkpoints=None if self.checkpoints is None else Path(self.checkpoints),
+            checkpoints=None if self.checkpoints is None else place_of(self.checkpoints),
             checkpoint_every=self.checkpoint_every,
-            external_memory=None if self.external_memory is None else Path(self.external_memory),
+            external_memory=None
+            if self.external_memory is None
+            else local_path(self.external_memory, "external_memory"),
         )
-        if job.checkpoints is not None and job.click is not None:
-            _check_checkpoints(job.click.click_model)
         outcome = self.run(job, callbacks=callbacks, progress=ranker.verbose > 0)
         for remark in outcome.remarks:
             warn(remark)
@@ -181,16 +180,6 @@ class Engine(ABC):
             # A tracker whose workers are gone complains about that when it ends.
             with suppress(xgboost.core.XGBoostError):
                 tracker.free()
-
-
-def _check_checkpoints(click_model: str) -> None:
-    """Refuse checkpoints of a model that also learns something of every single document."""
-    model = CLICK_MODELS[click_model].load()
-    if issubclass(model, ChainModel) and model.form.satisfaction == "document":
-        raise UsageError(
-            f"checkpoints cannot keep the satisfaction that click_model={click_model!r} learns of every "
-            "document: leave checkpoints out, or take another click model"
-        )
 
 
 def own_address(towards: str) -> str:

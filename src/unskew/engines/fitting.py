@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from unskew.errors import DataError, UsageError, warn
 from unskew.log.impressions import Impressions
 from unskew.log.part_summaries import summary_of_parts, whole_without_features
 from unskew.log.parts import Parts
+from unskew.places import RemotePath, absolute
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.preparation import ClickSettings
 from unskew.rankers.click_model.ranker import ClickModelRanker
@@ -208,7 +208,7 @@ def parts_of(source: Any, name: str) -> Parts:
     """The parts that `fit` was given, as a path or as `Parts`."""
     if isinstance(source, Parts):
         found = source
-    elif isinstance(source, str | os.PathLike):
+    elif isinstance(source, str | os.PathLike | RemotePath):
         found = Parts.open(source)
     else:
         raise UsageError(
@@ -217,7 +217,7 @@ def parts_of(source: Any, name: str) -> Parts:
         )
     if not found.total("sessions"):
         raise DataError(f"{found.path}: the parts hold not a single session")
-    return replace(found, path=Path(os.path.abspath(found.path)))  # noqa: PTH100
+    return replace(found, path=absolute(found.path))
 
 
 def _check_ranker(ranker: Any) -> None:

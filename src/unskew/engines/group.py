@@ -46,6 +46,24 @@ class Group:
         total: FloatArray = np.asarray(self.matrix(mine, n_parts, shape).sum(axis=0))
         return total
 
+    def gathered(self, mine: Mapping[int, FloatArray], n_parts: int) -> FloatArray:
+        """The values of all parts, one part after the other, for the first worker; the others get none.
+
+        Parts may have different numbers of values. They travel part by part, so that no other worker
+        needs memory for more than one of them.
+        """
+        found = [np.empty(0)]
+        for part, size in enumerate(self.sizes(mine, n_parts)):
+            values = self.add({0: mine[part]} if part in mine else {}, 1, (size,))
+            if self.rank == 0:
+                found.append(values)
+        return np.concatenate(found)
+
+    def sizes(self, mine: Mapping[int, FloatArray], n_parts: int) -> list[int]:
+        """How many values each part of all workers has."""
+        told = self.matrix({part: len(values) for part, values in mine.items()}, n_parts, ())
+        return [int(size) for size in told]
+
     def told_by_first(self, value: Any) -> Any:
         """What the first worker says, for all of them."""
         if self.size == 1:

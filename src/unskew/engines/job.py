@@ -13,6 +13,7 @@ import numpy as np
 from unskew.array_types import FloatArray
 from unskew.errors import EngineError
 from unskew.log.parts import Parts
+from unskew.places import Place
 from unskew.position_bias import PositionBias
 from unskew.rankers.click_model.preparation import ClickSettings
 
@@ -23,6 +24,7 @@ class Progress:
 
     ``looks`` is what the held-out parts said about each round; ``models`` are the models of the
     rounds that may still prove the best: how many trees, and the click model if there is one.
+    ``documents`` is what the click model learned of each document of all parts, if it does (dbn).
     """
 
     n_trees: int
@@ -33,6 +35,7 @@ class Progress:
     models: Sequence[Any]
     offset: float | None = None
     without_a_tree: float | None = None
+    documents: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Job:
     progress
         Where this training stopped before, if it did.
     checkpoints, checkpoint_every
-        The folder for that, and after how many rounds it is written.
+        The folder or URI for that, and after how many rounds it is written.
     external_memory
         A folder for the binned features, if they are to stay on disk.
     key
@@ -84,7 +87,7 @@ class Job:
     trees: bytes | None = None
     done_before: int = 0
     progress: Progress | None = None
-    checkpoints: Path | None = None
+    checkpoints: Place | None = None
     checkpoint_every: int = 50
     external_memory: Path | None = None
     report: Mapping[str, Any] | None = None

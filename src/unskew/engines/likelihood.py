@@ -87,6 +87,13 @@ class SharedAffine(SharedClicks):
         """Take over what an earlier training found."""
         self.leader.set_own(np.concatenate(list(earlier.parameters.values())))
 
+    def of_documents(self) -> FloatArray | None:
+        """None: all that is learned is shared by all documents."""
+        return None
+
+    def go_on(self, documents: FloatArray | None) -> None:
+        """Nothing to take over."""
+
     def position_bias(self) -> PositionBias:
         """How examination falls with the position."""
         return self.leader.position_bias()
@@ -146,6 +153,14 @@ class PartsClickObjective:
         else:
             start = self._clicks.start()
         self.offset = settings.offset if settings.offset is not None else self._warm_up(start)
+
+    def of_documents(self) -> FloatArray | None:
+        """What a checkpoint must know of each document; see `SharedClicks`."""
+        return self._clicks.of_documents()
+
+    def go_on(self, documents: FloatArray | None) -> None:
+        """Go on from a checkpoint; see `SharedClicks`."""
+        self._clicks.go_on(documents)
 
     @property
     def n_documents(self) -> int:

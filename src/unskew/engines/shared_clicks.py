@@ -76,6 +76,14 @@ class SharedClicks(ABC):
     def begin_with(self, earlier: LearnedClickModel) -> None:
         """Take over what an earlier training found."""
 
+    @abstractmethod
+    def of_documents(self) -> FloatArray | None:
+        """What is learned of each document of all parts, for the first worker; None if nothing is."""
+
+    @abstractmethod
+    def go_on(self, documents: FloatArray | None) -> None:
+        """Take over what a checkpoint knows of each document."""
+
     def watched_by(self, other: SharedClicks) -> None:
         """Give ``other``, which has clicks that nobody learns from, the present of this one always."""
         other.leader = self.leader

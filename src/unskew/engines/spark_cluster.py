@@ -28,8 +28,8 @@ class Spark(Engine):
     n_workers
         By default as many as Spark can run at once.
     timeout, checkpoints, checkpoint_every, restarts, external_memory
-        As for every `Engine`. The parts, the checkpoints and the external memory are folders that
-        the executors see under the same path.
+        As for every `Engine`. The parts and the checkpoints are URIs, or folders that the executors
+        see under the same path, as the folder of the external memory is.
 
     Examples
     --------

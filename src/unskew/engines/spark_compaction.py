@@ -13,7 +13,6 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from unskew.log.parts import Parts, WrittenPart, parts_writer, write_part
 from unskew.log.read import LogOptions
 from unskew.log.schema import Columns, Kind, Problem
 from unskew.log.sessions import add_sorted_sessions
+from unskew.places import Place
 
 _PIECE, _FEATURES = 0, 1
 _NO_PART = -1
@@ -48,7 +48,7 @@ _PIECES_HELD = 32
 _TOLD = "part int, kind int, data binary"
 
 
-def compact_spark(frame: Any, out: Path, n_parts: int, options: LogOptions) -> Parts:
+def compact_spark(frame: Any, out: Place, n_parts: int, options: LogOptions) -> Parts:
     """Compact a DataFrame of clicks into parts, and its features with them."""
     table = SparkTable.of(frame, "the log")
     columns, features = resolved(table, options)
@@ -240,7 +240,7 @@ class _PartBuilder:
         self._features.append(rows)
 
     def finish(
-        self, folder: Path, schema: pa.Schema | None, columns: Columns, options: LogOptions
+        self, folder: Place, schema: pa.Schema | None, columns: Columns, options: LogOptions
     ) -> list[Any]:
         """Write the part; returns what there is to tell of it."""
         if not self._pieces:
@@ -262,7 +262,7 @@ class _PartBuilder:
 
 
 def _write_parts(
-    staging: Path, first_name: str, schema: pa.Schema | None, columns: Columns, options: LogOptions
+    staging: Place, first_name: str, schema: pa.Schema | None, columns: Columns, options: LogOptions
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What every task of the second stage does; its rows are sorted by part."""
     token = first_name.rpartition("-")[2]
@@ -274,22 +274,26 @@ def _write_parts(
 
         context = TaskContext.get()
         attempt = context.taskAttemptId() if context is not None else 0
-        if not staging.is_dir():
-            raise EngineError(
-                f"an executor does not see {staging.parent}: give a folder that all machines share"
-            )
-        for builder in _built(batches, schema):
-            if isinstance(builder, Problem):
-                yield _told(builder)
-                continue
-            folder = staging / f"part-{builder.number:05d}-{token}-{attempt}"
-            try:
+        try:
+            _check_seen(staging)
+            for builder in _built(batches, schema):
+                if isinstance(builder, Problem):
+                    yield _told(builder)
+                    continue
+                folder = staging / f"part-{builder.number:05d}-{token}-{attempt}"
                 for one in builder.finish(folder, schema, columns, options):
                     yield _told(one)
-            except UnskewError as error:
-                yield _told(error)
+        except UnskewError as error:
+            yield _told(error)
 
     return run
+
+
+def _check_seen(staging: Place) -> None:
+    if not staging.is_dir():
+        raise EngineError(
+            f"an executor does not see {staging.parent}: give a folder that all machines share, or a URI"
+        )
 
 
 def _built(

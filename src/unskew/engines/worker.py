@@ -165,6 +165,8 @@ class _Worker:
         objective = PartsClickObjective(
             self.group, self.parts, self.n_parts, settings, job.parts.contexts
         )
+        if job.progress is not None:
+            objective.go_on(job.progress.documents)
         n = objective.n_documents
         start = Start(objective, np.arange(n), n, objective.offset, settings.most_looks)
         training = LikelihoodTraining(self.grower, start, n_rounds=job.n_rounds)
@@ -216,11 +218,22 @@ class _Worker:
         reporter = Reporter(None if job.report is None or not first else dict(job.report))
 
         def report(seen: TrainingRound) -> bool:
-            if first and job.checkpoints is not None and seen.number % job.checkpoint_every == 0:
-                write_checkpoint(job.checkpoints, self._progress(training, watch, rounds), job.key)
+            if job.checkpoints is not None and seen.number % job.checkpoint_every == 0:
+                documents = self._of_documents(training)
+                if first:
+                    progress = self._progress(training, watch, rounds)
+                    write_checkpoint(
+                        job.checkpoints, replace(progress, documents=documents), job.key
+                    )
             return bool(group.told_by_first(reporter(seen) if first else None))
 
         yield report
+
+    def _of_documents(self, training: Any) -> FloatArray | None:
+        """What the click model learned of each document; all workers ask at the same time."""
+        if not isinstance(training, LikelihoodTraining):
+            return None
+        return cast(PartsClickObjective, training.objective).of_documents()
 
     def _progress(self, training: Any, watch: _HeldOut | None, rounds: Rounds) -> Progress:
         looks: Any = []

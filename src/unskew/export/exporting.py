@@ -17,6 +17,7 @@ from unskew.errors import StoreError, UnskewError, UsageError
 from unskew.export.format import SAMPLES, Exportable, as_json, from_json
 from unskew.export.samples import from_samples, sample_rows, standardized_rows, to_samples
 from unskew.export.trees import Forest, forest_of
+from unskew.places import local_path
 from unskew.registry import EXPORTS, ExportEntry, ranker_name
 from unskew.store import check_replaceable, read_folder, write_folder
 
@@ -89,8 +90,9 @@ def export_model(
 
     """
     entry = _entry(to)
-    model = _exportable(ranker, entry, version, name or Path(path).name)
-    check_replaceable(path, KIND)
+    folder = local_path(path, "an export")
+    model = _exportable(ranker, entry, version, name or folder.name)
+    check_replaceable(folder, KIND)
     contents = dict(entry.load().files(model))
     rows = _sampled(model)
     samples = to_samples(model.names, rows, ranker._predict(rows))
@@ -102,7 +104,8 @@ def export_model(
         "ranker": type(ranker).__name__,
     }
     files = {name: _writer(content) for name, content in contents.items()}
-    return write_folder(path, kind=KIND, version=_VERSION, meta=meta, files=files)
+    write_folder(folder, kind=KIND, version=_VERSION, meta=meta, files=files)
+    return folder
 
 
 def check_export(path: str | os.PathLike[str]) -> Parity:
@@ -119,7 +122,7 @@ def check_export(path: str | os.PathLike[str]) -> Parity:
     True
 
     """
-    stored = read_folder(path, kind=KIND, version=_VERSION)
+    stored = read_folder(local_path(path, "an export"), kind=KIND, version=_VERSION)
     try:
         entry = _entry(str(stored.meta["format"]))
         rows, expected = from_samples(from_json(stored.files[SAMPLES]))

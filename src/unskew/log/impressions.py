@@ -188,8 +188,8 @@ class Impressions:
     def save(self, path: str | os.PathLike[str], *, parts: int | None = None) -> None:
         """Save as a folder of Parquet files, atomically; `unskew.load` reads it back.
 
-        With ``parts`` the folder holds so many folders, each with some of the queries, which
-        `unskew.Parts` reads one by one.
+        ``path`` may be a URI such as ``s3://bucket/log``. With ``parts`` the folder holds so many
+        folders, each with some of the queries, which `unskew.Parts` reads one by one.
         """
         if parts is None:
             from unskew.log.saved import save_impressions

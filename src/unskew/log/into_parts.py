@@ -8,10 +8,11 @@ a time as the limit allows, each time in one pass over that table.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from unskew.claims import temporary_folder
 from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.log.merging import cut_by_query, merge
-from unskew.log.parts import PartsWriter, parts_writer, save_parts
+from unskew.log.parts import KIND, PartsWriter, parts_writer, save_parts
 from unskew.log.read import (
     LogOptions,
     LogReading,
@@ -34,11 +35,14 @@ from unskew.log.schema import Kind, Problem, first_problem
 from unskew.log.skipping import without_documents
 from unskew.log.sources import TableLike
 from unskew.log.spilling import Spill, limit_bytes
+from unskew.places import Place, PlaceLike, RemotePath, place_of
 from unskew.progress import progress_bar
+from unskew.remote_writing import check_writable
+from unskew.store import check_replaceable
 
 
 def compact_into_parts(
-    source: TableLike, options: LogOptions, path: str | os.PathLike[str], n_parts: int
+    source: TableLike, options: LogOptions, path: PlaceLike, n_parts: int
 ) -> LogReading:
     """Write the parts of a log; the reading that comes back holds no Impressions.
 
@@ -46,10 +50,13 @@ def compact_into_parts(
     """
     if n_parts < 1:
         raise UsageError(f"parts must be a whole number, 1 or higher, got {n_parts}")
-    check_place(path)
-    out = Path(os.path.realpath(path))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with temporary_folder(out.parent) as folder:
+    out = place_of(path)
+    if not isinstance(out, RemotePath):
+        out = Path(os.path.realpath(out))
+    check_replaceable(out, KIND)
+    if isinstance(out, RemotePath):
+        check_writable(out)  # before hours of reading
+    with _working_folder(out) as folder:
         spill = Spill(folder / "pieces", n_parts, limit_bytes(options.memory_limit))
         rows = read_rows(source, options, spill)
         if not spill.n_pieces:
@@ -67,13 +74,16 @@ def compact_into_parts(
             return _Finish(rows, options, spill, writer).run()
 
 
-def check_place(path: str | os.PathLike[str]) -> None:
-    """Refuse a URI, of which a folder called ``s3:`` would be made here."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
-        raise UsageError(
-            f"{path}: parts are written to a folder of this machine or of a mounted file system, not "
-            "to a URI; write them here and copy the folder"
-        )
+@contextmanager
+def _working_folder(out: Place) -> Iterator[Path]:
+    """A folder of this machine for pieces: beside the output, or where temporary files lie."""
+    if isinstance(out, RemotePath):
+        with TemporaryDirectory(prefix="unskew-") as folder:
+            yield Path(folder)
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_folder(out.parent) as folder:
+        yield folder
 
 
 class _Finish:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +34,10 @@ from unskew.log.merging import (
     merge,
     recoded,
 )
+from unskew.places import MANIFEST, Place, PlaceLike, RemotePath, place_of
 from unskew.progress import progress_bar
+from unskew.remote_writing import claimed_token, names_of_nobody_else, remove_named
 from unskew.store import (
-    MANIFEST,
     check_replaceable,
     manifest_text,
     read_folder,
@@ -46,6 +48,7 @@ from unskew.store import (
 
 KIND = "impressions-parts"
 VERSION = 1
+_NAME = re.compile("part-[0-9]{5,}-[0-9a-f]{8}(-.*)?")
 _COUNTS = ("sessions", "queries", "documents", "pages", "patterns", "clicks")
 _DTYPES = ("float32", "float64")
 _COMMON = ("feature_names", "feature_dtype")
@@ -95,7 +98,7 @@ class WrittenPart:
 
 @dataclass(frozen=True, eq=False)
 class Parts(Sequence[Impressions]):
-    """Impressions in parts on disk, read part by part or whole.
+    """Impressions in parts, in a folder or behind a URI, read part by part or whole.
 
     ``parts[k]`` loads part k, ``parts[2:5]`` are some of them, ``parts.whole()`` is one Impressions.
 
@@ -114,7 +117,7 @@ class Parts(Sequence[Impressions]):
 
     """
 
-    path: Path
+    path: Place
     entries: tuple[PartEntry, ...]
     feature_names: tuple[str, ...]
     feature_dtype: str
@@ -122,14 +125,15 @@ class Parts(Sequence[Impressions]):
     contexts: tuple[Any, ...]
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Parts:
+    def open(cls, path: PlaceLike) -> Parts:
         """The parts that a folder holds; Impressions that were saved whole are one part."""
-        if read_kind(path) == saved.KIND:
-            return _single(Path(path))
-        meta = read_folder(path, kind=KIND, version=VERSION).meta
+        place = place_of(path)
+        if read_kind(place) == saved.KIND:
+            return _single(place)
+        meta = read_folder(place, kind=KIND, version=VERSION).meta
         try:
             found = cls(
-                Path(path),
+                place,
                 tuple(PartEntry.from_dict(entry) for entry in meta["parts"]),
                 tuple(meta["feature_names"]),
                 str(np.dtype(meta["feature_dtype"])),
@@ -139,7 +143,7 @@ class Parts(Sequence[Impressions]):
             found._check()
             return found
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StoreError(f"{path} does not describe parts ({error!r}): restore it") from error
+            raise StoreError(f"{place} does not describe parts ({error!r}): restore it") from error
 
     def _check(self) -> None:
         """Raise a ValueError for a description that no folder of parts can have."""
@@ -186,7 +190,7 @@ class Parts(Sequence[Impressions]):
         documents = replace(data.documents, features=recoded(data.features, dict(self.categories)))
         return _with_contexts(replace(data, documents=documents), self.contexts)
 
-    def _check_features(self, data: Impressions, folder: Path) -> None:
+    def _check_features(self, data: Impressions, folder: Place) -> None:
         """Refuse a part with other features, or with a category that the whole has not."""
         if data.features.names != self.feature_names:
             raise StoreError(
@@ -230,13 +234,16 @@ class Parts(Sequence[Impressions]):
         )
 
 
-def load(path: str | os.PathLike[str]) -> Impressions:
+def load(path: PlaceLike) -> Impressions:
     """The Impressions of a folder, whether they were saved whole or in parts."""
-    if read_kind(path) == KIND:
-        # Whoever replaces the parts waits until all of them are read.
-        with folder_lock(Path(path), exclusive=False):
-            return Parts.open(path).whole()
-    return saved.load(path)
+    place = place_of(path)
+    if read_kind(place) != KIND:
+        return saved.load(place)
+    if isinstance(place, RemotePath):
+        return Parts.open(place).whole()
+    # Whoever replaces the parts waits until all of them are read.
+    with folder_lock(place, exclusive=False):
+        return Parts.open(place).whole()
 
 
 def is_impressions(kind: str) -> bool:
@@ -244,7 +251,7 @@ def is_impressions(kind: str) -> bool:
     return kind in {saved.KIND, KIND}
 
 
-def _single(path: Path) -> Parts:
+def _single(path: Place) -> Parts:
     """Impressions that were saved whole, as their only part."""
     data = saved.load(path)
     written = describe(data, path)
@@ -254,7 +261,7 @@ def _single(path: Path) -> Parts:
     )  # fmt: skip
 
 
-def _check_manifest(folder: Path, entry: PartEntry, whole: Path) -> None:
+def _check_manifest(folder: Place, entry: PartEntry, whole: Place) -> None:
     file = folder / MANIFEST
     if not file.is_file():
         raise StoreError(
@@ -267,7 +274,7 @@ def _check_manifest(folder: Path, entry: PartEntry, whole: Path) -> None:
         )
 
 
-def _check_counts(data: Impressions, entry: PartEntry, folder: Path) -> None:
+def _check_counts(data: Impressions, entry: PartEntry, folder: Place) -> None:
     """Refuse a part that holds more or less than the manifest of the whole says."""
     for name, count in {**entry.counts, "rows": entry.rows}.items():
         if getattr(data, f"n_{name}") != count:
@@ -326,7 +333,7 @@ def two_parts(query: Any, one: str, other: str) -> StoreError:
 # Writing ----------------------------------------------------------------------------------------
 
 
-def describe(data: Impressions, folder: Path) -> WrittenPart:
+def describe(data: Impressions, folder: Place) -> WrittenPart:
     """What a saved part tells whoever writes the manifest."""
     counts = {
         "sessions": data.n_sessions, "queries": data.n_queries, "documents": data.n_documents,
@@ -346,20 +353,20 @@ def describe(data: Impressions, folder: Path) -> WrittenPart:
     )  # fmt: skip
 
 
-def write_part(data: Impressions, folder: Path) -> WrittenPart:
+def write_part(data: Impressions, folder: Place) -> WrittenPart:
     """Save one part into a folder; a disk that is full leaves nothing of it behind."""
-    data.save(folder)
+    saved.save_impressions(data, folder)
     return describe(data, folder)
 
 
 class PartsWriter:
     """Writes parts one after the other; they count all together once it is closed."""
 
-    def __init__(self, staging: Path, token: str) -> None:
+    def __init__(self, staging: Place, token: str) -> None:
         self.staging, self._token = staging, token
         self._written: list[WrittenPart] = []
 
-    def folder(self, number: int, suffix: str = "") -> Path:
+    def folder(self, number: int, suffix: str = "") -> Place:
         """Where part ``number`` is written until the whole counts."""
         return self.staging / f"part-{number:05d}-{self._token}{suffix}"
 
@@ -383,7 +390,7 @@ class PartsWriter:
                     f"{other}"
                 )
 
-    def manifest(self) -> str:
+    def manifest(self) -> bytes:
         """The manifest of all parts."""
         first = self._written[0]
         categories = joined_categories([dict(one.categories) for one in self._written])
@@ -395,7 +402,8 @@ class PartsWriter:
             "categories": {name: list(texts) for name, texts in categories.items()},
             "contexts": contexts,
         }
-        return manifest_text({"kind": KIND, "version": VERSION, "files": {}, **meta})
+        content = {"kind": KIND, "version": VERSION, "files": {}, **meta}
+        return manifest_text(content).encode()
 
     def names(self) -> list[str]:
         """The folders of the parts."""
@@ -403,11 +411,35 @@ class PartsWriter:
 
 
 @contextmanager
-def parts_writer(path: str | os.PathLike[str]) -> Iterator[PartsWriter]:
+def parts_writer(path: PlaceLike) -> Iterator[PartsWriter]:
     """A writer of parts; at the end of the block they are what the folder holds.
 
     An existing folder of parts is replaced. If the block fails, everything is as it was.
     """
+    place = place_of(path)
+    writing = _remote_writer(place) if isinstance(place, RemotePath) else _local_writer(place)
+    with writing as writer:
+        yield writer
+        if not writer.names():
+            raise UsageError(f"{place}: there is no part to write")
+
+
+@contextmanager
+def _remote_writer(out: RemotePath) -> Iterator[PartsWriter]:
+    """Parts are written where they stay; they count from the moment when the manifest is there."""
+    check_replaceable(out, KIND)
+    with claimed_token(out) as token:
+        writer = PartsWriter(out, token)
+        yield writer
+        (out / MANIFEST).write_bytes(writer.manifest())
+        # The old parts, and what failed attempts left.
+        ours = filter(_NAME.fullmatch, names_of_nobody_else(out, token))
+        remove_named(out, {*ours} - {*writer.names()})
+
+
+@contextmanager
+def _local_writer(path: Path) -> Iterator[PartsWriter]:
+    """Parts are written under a hidden name, and renamed in the end."""
     out = Path(os.path.realpath(path))
     exists = out.is_dir()
     if exists:
@@ -420,9 +452,7 @@ def parts_writer(path: str | os.PathLike[str]) -> Iterator[PartsWriter]:
     with temporary_folder(out if exists else out.parent) as staging:
         writer = PartsWriter(staging, os.urandom(4).hex())
         yield writer
-        if not writer.names():
-            raise UsageError(f"{path}: there is no part to write")
-        text = writer.manifest().encode()
+        text = writer.manifest()
         if not exists:
             (staging / MANIFEST).write_bytes(text)
             _drop_others(staging, {*writer.names(), MANIFEST})
@@ -448,9 +478,7 @@ def _replace(out: Path, staging: Path, names: Sequence[str], manifest: bytes) ->
             shutil.rmtree(out / name, ignore_errors=True)
 
 
-def save_parts(
-    data: Impressions, path: str | os.PathLike[str], n_parts: int, *, progress: bool = False
-) -> None:
+def save_parts(data: Impressions, path: PlaceLike, n_parts: int, *, progress: bool = False) -> None:
     """Save Impressions in parts, each with about as many documents and pages."""
     if n_parts < 1:
         raise UsageError(f"parts must be a whole number, 1 or higher, got {n_parts}")
@@ -463,5 +491,5 @@ def save_parts(
             advance(1)
 
 
-def _checksum(file: Path) -> str:
+def _checksum(file: Place) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()

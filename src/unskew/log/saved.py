@@ -8,9 +8,7 @@ patterns.parquet    page, context, weight, clicked (positions), grade, sessions
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from unskew.errors import StoreError
 from unskew.log.features import Features
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
 from unskew.log.soundness import check_sound
+from unskew.places import PlaceLike, place_of
 from unskew.store import StoredFolder, open_folder, write_folder
 
 KIND = "impressions"
@@ -30,7 +29,7 @@ VERSION = 1
 _FEATURES = "features.parquet"
 
 
-def save_impressions(data: Impressions, path: str | os.PathLike[str]) -> None:
+def save_impressions(data: Impressions, path: PlaceLike) -> None:
     """Write the folder, atomically."""
     tables = {
         "documents.parquet": _documents_table(data),
@@ -63,27 +62,29 @@ def save_impressions(data: Impressions, path: str | os.PathLike[str]) -> None:
     )
 
 
-def load(path: str | os.PathLike[str], *, features: bool = True) -> Impressions:
+def load(path: PlaceLike, *, features: bool = True) -> Impressions:
     """Read a folder that `Impressions.save` wrote; its feature columns only if asked for."""
     with open_folder(path, kind=KIND, version=VERSION) as stored:
         try:
             data = _loaded(stored, features)
             check_sound(data, whole=features)
             _check_counts(data, stored.meta)
+        except StoreError:
+            raise
         except (
             pa.ArrowException, AttributeError, IndexError, KeyError, MemoryError, OSError, OverflowError,
             TypeError, ValueError,
         ) as error:  # fmt: skip
             raise StoreError(
-                f"{Path(path)} does not hold what its manifest says: {error}"
+                f"{place_of(path)} does not hold what its manifest says: {error}"
             ) from error
     return data
 
 
 def _loaded(stored: StoredFolder, with_features: bool) -> Impressions:
     tables = {
-        name: pq.read_table(file)
-        for name, file in stored.files.items()
+        name: pq.read_table(stored.files[name])
+        for name in stored.files
         if with_features or name != _FEATURES
     }
     n = tables["documents.parquet"].num_rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -19,7 +18,7 @@ from unskew.online.expressions import Day, day_of, key, number, require
 from unskew.online.measures import AGGREGATES, ColumnMeasure, column_measures
 from unskew.online.rules import RowRule, check_rows, is_click, is_finite, is_given
 from unskew.online.spool import spool
-from unskew.store import MANIFEST
+from unskew.places import is_saved
 
 # A page longer than this has its positions counted one by one when repeated ones are looked for.
 _LONG_PAGE = 62
@@ -111,7 +110,7 @@ def _compacted(source: Any) -> Impressions | None:
     """The Impressions that a source is, or that a folder of `unskew compact` holds."""
     if isinstance(source, Impressions):
         return source
-    if isinstance(source, str | os.PathLike) and (Path(source) / MANIFEST).is_file():
+    if isinstance(source, str | os.PathLike) and is_saved(source):
         from unskew.log.parts import load
 
         return load(source)

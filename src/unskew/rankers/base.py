@@ -152,7 +152,7 @@ class Ranker(BaseEstimator, ABC):
         Parameters
         ----------
         X, click, session, query, position, doc, weight, context
-            `Impressions` alone, or the folder of saved ones; or the features of every result
+            `Impressions` alone, or the folder or URI of saved ones; or the features of every result
             shown, and columns beside them.
         validation
             Held-out labels or clicks, measured after every round.
@@ -474,7 +474,7 @@ class Ranker(BaseEstimator, ABC):
     # On disk ------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ranker into a folder, which `unskew.load` reads; never half of it."""
+        """Write the ranker into a folder or URI, which `unskew.load` reads; never half of it."""
         self._check_fitted()
         save(self, path)
 

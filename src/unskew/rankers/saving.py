@@ -10,7 +10,6 @@ and the files of the model, which each ranker names and writes itself
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from unskew.errors import StoreError, UsageError
 from unskew.log.log_summary import LogSummary
+from unskew.places import PlaceLike, place_of
 from unskew.position_bias import PositionBias
 from unskew.rankers.bias_history import BiasHistory
 from unskew.rankers.settings import check_settings
@@ -37,7 +37,7 @@ _LOG = "log.json"
 _TUNING = "tuning.json"
 
 
-def save(ranker: Ranker, path: str | os.PathLike[str]) -> None:
+def save(ranker: Ranker, path: PlaceLike) -> None:
     """Write a fitted ranker into a folder, atomically."""
     name = ranker_name(ranker)
     if name is None:
@@ -64,12 +64,12 @@ def save(ranker: Ranker, path: str | os.PathLike[str]) -> None:
     )  # fmt: skip
 
 
-def load(path: str | os.PathLike[str]) -> Ranker:
+def load(path: PlaceLike) -> Ranker:
     """The ranker that `save` wrote."""
     kind = read_kind(path)
     entry = ranker_of_folder(kind)
     if entry is None:
-        raise StoreError(f"{os.fspath(path)} holds {kind!r}, which is not a ranker")
+        raise StoreError(f"{place_of(path)} holds {kind!r}, which is not a ranker")
     with open_folder(path, kind=entry.name, old_kinds=entry.old_kinds, version=_VERSION) as stored:
         try:
             return _restored(entry.load(), stored)
@@ -79,7 +79,7 @@ def load(path: str | os.PathLike[str]) -> Ranker:
             if isinstance(error, StoreError):
                 raise
             raise StoreError(
-                f"{path} does not describe a ranker ({error}): save it again"
+                f"{place_of(path)} does not describe a ranker ({error}): save it again"
             ) from error
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from unskew.array_types import FloatArray
 from unskew.errors import DataError, UsageError
 from unskew.log.features import Features
+from unskew.places import place_of
 
 # What may be given as models: one or several rankers or folders, or rankers by name.
 Models = Any
@@ -25,7 +25,7 @@ def named_models(models: Models) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in listed:
         is_path = isinstance(one, str | os.PathLike)
-        name = Path(one).resolve().name if is_path else type(one).__name__
+        name = place_of(one).resolve().name if is_path else type(one).__name__
         if is_path and name in found:
             raise UsageError(f"two models are called {name!r}: rename one of the folders")
         number = sum(other == name or other.startswith(f"{name} ") for other in found)

@@ -15,6 +15,7 @@ from unskew.errors import UsageError
 from unskew.log.impressions import Impressions
 from unskew.log.inspection import Inspection, inspect_impressions
 from unskew.log.labelled import LabelledData
+from unskew.places import is_saved, without_secrets
 from unskew.position_bias import PositionBias
 from unskew.reporting.answer import Answer, answer_html, answer_of
 from unskew.reporting.findings import Findings, Scope, find
@@ -159,7 +160,7 @@ def report(
     )
     # Threads of linear algebra gain nothing on such sums, and lose much on a busy machine.
     with threadpool_limits(limits=1, user_api="blas"):
-        found = find(named, data, seen, on, given, scope, labels_source or on_name)
+        found = find(named, data, seen, on, given, scope, without_secrets(labels_source or on_name))
     answer = answer_of(found)
     made = Report(answer, found, _page(found, answer, title, notes))
     if out is not None:
@@ -172,10 +173,9 @@ def _clicks(log: Any) -> tuple[Impressions, str]:
         return log, "the log"
     from unskew.log.parts import load
     from unskew.log.read import read_log
-    from unskew.store import MANIFEST
 
     path = os.fspath(log)
-    return (load(path) if (Path(path) / MANIFEST).is_file() else read_log(path)), path
+    return (load(path) if is_saved(path) else read_log(path)), without_secrets(path)
 
 
 def _labels(labels: Any) -> tuple[LabelledData | None, str]:
@@ -183,7 +183,7 @@ def _labels(labels: Any) -> tuple[LabelledData | None, str]:
         return labels, "the labels"
     from unskew.log.read import read_labels
 
-    return read_labels(os.fspath(labels)), os.fspath(labels)
+    return read_labels(os.fspath(labels)), without_secrets(os.fspath(labels))
 
 
 def _page(found: Findings, answer: Answer, title: str | None, notes: Sequence[Section]) -> str:

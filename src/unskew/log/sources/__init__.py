@@ -21,16 +21,10 @@ from unskew.log.sources.json_lines import JSON
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.parquet import PARQUET
 from unskew.log.sources.relation import RELATION
-from unskew.log.sources.storage import (
-    DELTA,
-    ICEBERG,
-    is_delta,
-    is_uri,
-    open_stored,
-    without_secrets,
-)
+from unskew.log.sources.storage import DELTA, ICEBERG, is_delta, open_stored
 from unskew.log.sources.stream import STREAM
 from unskew.log.sources.table import SourceTable, connect, literal, quoted
+from unskew.places import is_uri, without_secrets
 
 __all__ = ["KINDS", "SourceTable", "TableLike", "connect", "literal", "open_table", "quoted"]
 

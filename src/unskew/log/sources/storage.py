@@ -12,29 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 
 from unskew.errors import DataError, MissingDependencyError, UsageError
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.table import SourceTable, dictionaries, first_line, opened
-
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_HINTS = {
-    "s3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION, or endpoint_override=HOST in the "
-    "URI for another server",
-    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
-    "gcs": "GOOGLE_APPLICATION_CREDENTIALS",
-    "hdfs": "HADOOP_HOME, JAVA_HOME and CLASSPATH of a Hadoop client",
-    "abfs": "AZURE_STORAGE_ACCOUNT and a credential that Azure's library finds",
-    "abfss": "AZURE_STORAGE_ACCOUNT and a credential that Azure's library finds",
-}
-
-
-def is_uri(path: str) -> bool:
-    """Whether this is a URI and no path of this machine."""
-    return _URI.match(path) is not None
+from unskew.places import RemotePath, is_uri, scrubbed, telling, without_secrets
+from unskew.remote_writing import check_finished
 
 
 def is_delta(path: str) -> bool:
@@ -42,20 +27,14 @@ def is_delta(path: str) -> bool:
     return not is_uri(path) and (Path(path) / "_delta_log").is_dir()
 
 
-def without_secrets(uri: str) -> str:
-    """A URI as messages show it: without the user and the password in it."""
-    return re.sub(r"://[^/@]*@", "://…@", uri)
-
-
 def open_stored(uri: str, request: Request) -> SourceTable:
     """The table behind a URI or a Delta folder."""
     shown = without_secrets(uri)
-    scheme = uri.partition("://")[0].lower() if is_uri(uri) else "file"
-    if scheme == "iceberg":
+    if uri.lower().startswith("iceberg://"):
         return _open_iceberg(_iceberg_table(uri), uri, request)
     if is_delta(uri):
         return _open_delta(_delta_table(uri), shown, request)
-    with _told(shown, scheme):
+    with telling(uri):
         filesystem, path = pafs.FileSystem.from_uri(uri)
         info = filesystem.get_file_info(path)
         log = filesystem.get_file_info(f"{path.rstrip('/')}/_delta_log")
@@ -63,7 +42,9 @@ def open_stored(uri: str, request: Request) -> SourceTable:
         return _open_delta(_delta_table(uri), shown, request)
     if info.type == pafs.FileType.NotFound:
         raise DataError(f"{shown}: there is no such file or folder; check the URI")
-    with _told(shown, scheme):
+    if info.type == pafs.FileType.Directory:
+        check_finished(RemotePath(uri))
+    with telling(uri):
         data = ds.dataset(path, filesystem=filesystem, format=_format(path, filesystem))
         return _opened(data, shown, request)
 
@@ -88,42 +69,22 @@ def _opened(data: Any, name: str, request: Request) -> SourceTable:
     )  # fmt: skip
 
 
-class _told:  # noqa: N801 - read as a sentence: with told(uri)
-    """Errors of a file system as a `DataError` that names the URI and the setting."""
-
-    def __init__(self, uri: str, scheme: str) -> None:
-        self._uri, self._scheme = uri, scheme
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, (DataError, UsageError)) or error is None:
-            return
-        if isinstance(error, (OSError, pa.ArrowException, ValueError)):
-            hint = _HINTS.get(self._scheme)
-            more = f" Credentials and addresses come from the environment: {hint}." if hint else ""
-            if "unrecognized" in str(error).lower() or "Unrecognized" in str(error):
-                more = " Arrow knows file, s3, gs, hdfs, abfs and abfss; others are not supported."
-            raise DataError(
-                f"{self._uri}: cannot be opened ({first_line(error)}).{more}"
-            ) from error
-
-
 # Lakehouses -------------------------------------------------------------------------------------
 
 
 def _delta_table(uri: str) -> Any:
+    shown = without_secrets(uri)
     try:
         from deltalake import DeltaTable
     except ModuleNotFoundError as error:
-        raise MissingDependencyError("deltalake", "delta", f"{uri} is a Delta table and") from error
+        raise MissingDependencyError(
+            "deltalake", "delta", f"{shown} is a Delta table and"
+        ) from error
     try:
         return DeltaTable(uri)
     except Exception as error:
-        raise DataError(
-            f"{uri}: this Delta table cannot be opened ({first_line(error)})"
-        ) from error
+        reason = scrubbed(first_line(error), uri)
+        raise DataError(f"{shown}: this Delta table cannot be opened ({reason})") from None
 
 
 def _open_delta(table: Any, name: str, request: Request) -> SourceTable:
