@@ -63,14 +63,17 @@ def render(folder: Path, rows: list[Row]) -> None:
 
 
 class Study:
-    """The rows by condition: everything but the seed."""
+    """The rows by cell; one that has no row of `unskew.fit`, raw clicks or labels yet is left out."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self.rows = list(rows)
-        self.by_cell: dict[Cell, dict[str, Row]] = defaultdict(dict)
-        for row in self.rows:
+        every: dict[Cell, dict[str, Row]] = defaultdict(dict)
+        for row in rows:
             names = ("seed", "data", "clicks", "lists", "sessions", "queries")
-            self.by_cell[Cell(*(row[name] for name in names))][row["contender"]] = row
+            every[Cell(*(row[name] for name in names))][row["contender"]] = row
+        self.by_cell = {
+            cell: found for cell, found in every.items() if {"fit", "raw", "labels"} <= set(found)
+        }
+        self.rows = [row for found in self.by_cell.values() for row in found.values()]
 
     def seeds(self) -> list[int]:
         """The seeds that have a row."""
@@ -198,7 +201,10 @@ def _cells(study: Study, data: str) -> str:
     if not rows:
         return ""
     header = ["clicks, lists, sessions", "seeds", *TITLES.values()]
-    return f"## {data}: NDCG@10\n\n{_table(header, rows)}"
+    return (
+        f"## {data}: NDCG@10\n\nThe mean over seeds; the peers, which take minutes at "
+        f"{max(SESSIONS)} sessions a query, may lack some of them there.\n\n{_table(header, rows)}"
+    )
 
 
 def _tests(study: Study) -> str:
