@@ -24,7 +24,7 @@ from unskew.log.tabulating import Coders, tabulate
 from unskew.threads import n_threads
 
 NO_COLLISIONS_FORCED = np.uint64(0xFFFFFFFFFFFFFFFF)
-# More lanes than this wait for whoever reads the log.
+# More lanes than this wait for whoever reads the log, which takes half of the threads.
 MOST_LANES = 2
 # A batch of fewer rows is counted before another thread has woken up.
 WORTH_THREADS = 5_000
@@ -73,7 +73,8 @@ class Compactor:
         self._check_docs = check_docs
         self._mask = hash_mask
         self._rows = Versions(tuple(feature_names), feature_dtype)
-        self._lanes = [Lane() for _ in range(lanes or min(n_threads(), MOST_LANES))]
+        lanes = lanes or max(1, min(n_threads() // 2, MOST_LANES))
+        self._lanes = [Lane() for _ in range(lanes)]
         self._pool: ThreadPoolExecutor | None = None
 
     def add(self, batch: SessionBatch) -> None:

@@ -13,6 +13,10 @@ from unskew.log.interning import BLOCK, EMPTY, HEAD, rehash, split_records
 from unskew.log.problems import Problems
 
 
+# Arrays of fewer bytes are grown four times as large at once.
+_GENEROUS = 2**28
+
+
 class HashTable:
     """Pairs of (hash, place), open addressing, at most two thirds full."""
 
@@ -128,9 +132,13 @@ def _empty_table(size: int) -> IntArray:
 
 
 def _grown(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
-    """The array with room for ``needed`` rows; fresh room is untouched memory and costs no pages."""
+    """The array with room for ``needed`` rows.
+
+    Up to a size, much room at once saves copying: memory that nobody has touched costs nothing.
+    """
     if needed <= len(array):
         return array
-    grown = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
+    factor = 4 if array.nbytes < _GENEROUS else 2
+    grown = np.empty((max(needed, factor * len(array)), *array.shape[1:]), dtype=array.dtype)
     grown[:used] = array[:used]
     return grown

@@ -17,7 +17,7 @@ import pyarrow as pa
 from unskew.claims import temporary_folder
 from unskew.errors import DataError, UsageError
 
-BATCH_ROWS = 2**18
+BATCH_ROWS = 2**17
 VIEW = "unskew_table"
 # More are a mistake: DuckDB and OpenMP start every thread that they are told of.
 MOST_THREADS = 1024
