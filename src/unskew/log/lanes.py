@@ -12,7 +12,6 @@ from unskew.log.grouping import PAGE_HEAD, CodedSessions, PageRecords, RecordTab
 from unskew.log.interning import BLOCK, EMPTY, HEAD, rehash, split_records
 from unskew.log.problems import Problems
 
-
 # Arrays of fewer bytes are grown four times as large at once.
 _GENEROUS = 2**28
 
