@@ -145,12 +145,22 @@ def _lead(study: Study) -> str:
     return (
         "# `unskew.fit` and its peers: the rows\n\n"
         f"{len(study.rows):,} runs, {hours:.1f} hours of one core; {len(seeds)} of 5 seeds so far "
-        f"({', '.join(map(str, seeds))}), the last one perhaps in part. Cells with at least one seed: "
-        f"{told}. Generated data: {TRAINING + TEST:,} queries, {TRAINING:,} of them to learn from. "
+        f"({', '.join(map(str, seeds))}). Cells with at least one seed: {told}. {_missing(study)}"
+        f"Generated data: {TRAINING + TEST:,} queries, {TRAINING:,} of them to learn from. "
         f"{DEVELOPED} *Share* is how much of the way from raw clicks (LambdaMART) to labels a "
         "contender goes. Every number is computed from the rows of `results.parquet` by "
         "`python benchmarks/quality_vs_peers.py render`."
     )
+
+
+def _missing(study: Study) -> str:
+    """How many runs each contender still lacks among the cells that are there."""
+    cells = [cell for cell in study.by_cell if cell.hard is None]
+    lacks = {
+        TITLES[name]: sum(name not in study.by_cell[cell] for cell in cells) for name in TITLES
+    }
+    told = ", ".join(f"{title} {n}" for title, n in lacks.items() if n)
+    return f"Of {len(cells)} runs each, some are not there yet: {told}. " if told else ""
 
 
 def _gaps(study: Study, sessions: int) -> str:
@@ -211,6 +221,7 @@ def _tests(study: Study) -> str:
     """Paired tests of fit against each contender in each condition."""
     rivals = ("xgboost", "lightgbm", "pairwise", "raw", "blind", "regression-em")
     rows, better, worse, counted = [], 0, 0, 0
+    beaten: list[str] = []
     for data in (*WORLDS, *REAL):
         for condition in _conditions(study, data):
             line = [data, ", ".join(map(str, condition))]
@@ -224,6 +235,9 @@ def _tests(study: Study) -> str:
                 p = paired_t_test(found)
                 sure = p < SIGNIFICANT
                 line.append(f"{found.mean():+.4f}{'' if sure else ' (not sure)'}")
+                if sure and found.mean() < 0:
+                    said = f"{TITLES[rival]} by {-found.mean():.4f} (p = {p:.3f})"
+                    beaten.append(f"{', '.join(map(str, (data, *condition)))}: {said}")
                 if rival in rivals[:3] and data in WORLDS and gap > SMALLEST_GAP:
                     counted += 1
                     better += int(sure and found.mean() > 0)
@@ -232,12 +246,17 @@ def _tests(study: Study) -> str:
     if not rows:
         return ""
     header = ["data", "clicks, lists, sessions", *(f"over {TITLES[name]}" for name in rivals)]
+    told = (
+        f"Of all {len(rows)} cells some contender is significantly better in {len(beaten)}"
+        f"{': ' if beaten else ''}{'; '.join(beaten)}. Of {len(rows) * len(rivals)} comparisons one in "
+        "forty would be by chance if all were equal."
+    )
     return (
         "## unskew.fit against each, paired by query\n\n"
         f"Mean difference in NDCG@10; *not sure* where the paired t-test over the test queries of all "
         f"seeds has p > {SIGNIFICANT}. In generated cells whose raw clicks are more than 0.005 from "
         f"labels, against both peers and Pairwise Debiasing: {better} of {counted} comparisons "
-        f"significantly better, {worse} significantly worse.\n\n{_table(header, rows)}"
+        f"significantly better, {worse} significantly worse. {told}\n\n{_table(header, rows)}"
     )
 
 
