@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +134,63 @@ def test_workers_read_their_own_parts(
     assert "unskew.json" in s3.names("cli/kept")
     assert run("train", tmp_path / "parts", "-o", tmp_path / "here", "--workers", 1, *TRAIN) == 0
     assert _model("s3://logs/cli/by-workers") == _model(tmp_path / "here")
+
+
+# Closing a cluster leaves sockets to the garbage collector.
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
+def test_training_on_dask(clicks: Path, tmp_path: Path) -> None:
+    """Workers of a Dask cluster read the parts behind a URI, and the model is that of a folder."""
+    pytest.importorskip("xgboost")
+    distributed = pytest.importorskip("distributed", reason="the extra dask")
+    data = unskew.read_log(clicks)
+    data.save("s3://logs/cli/for-dask", parts=3)
+    data.save(tmp_path / "parts", parts=3)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50,
+        scheduler_kwargs={"dashboard_address": ":0"},
+    ) as cluster:  # fmt: skip
+        where = ("--engine", "dask", "--workers", 2, "--address", cluster.scheduler_address)
+        train = ("train", "s3://logs/cli/for-dask", "-o", tmp_path / "dask")
+        assert run(*train, *where, *TRAIN) == 0
+    assert run("train", tmp_path / "parts", "-o", tmp_path / "here", "--workers", 1, *TRAIN) == 0
+    assert _model(tmp_path / "dask") == _model(tmp_path / "here")
+
+
+def test_compacting_and_training_on_spark(s3: S3Server, clicks: Path, tmp_path: Path) -> None:
+    """Executors write their parts into the bucket, and workers read them from there."""
+    pytest.importorskip("xgboost")
+    pytest.importorskip("pyspark", reason="the extra spark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17 or newer on the PATH")
+    spark = ("--engine", "spark", "--master", "local[2]")
+    # Spark's default of 200 partitions would start as many Python tasks.
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(
+        "spark.sql.shuffle.partitions 2\nspark.ui.enabled false\n"
+    )
+    paths = os.pathsep.join(path for path in sys.path if path)
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1",
+                   "PYTHONPATH": paths, "SPARK_CONF_DIR": str(tmp_path / "conf")}  # fmt: skip
+
+    def program(*arguments: Any) -> tuple[int, str]:
+        command = [sys.executable, "-m", "unskew", *map(str, arguments)]
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    parts = "s3://logs/cli/by-spark"
+    code, told = program("compact", clicks, "-o", parts, "--parts", 2, *spark)
+    assert code == 0, told
+    assert unskew.load(parts).equals(unskew.read_log(clicks))
+    assert len(s3.names("cli/by-spark")) == 1 + 2 * 5
+    code, told = program("train", parts, "-o", tmp_path / "spark", "--workers", 2, *spark, *TRAIN)
+    assert code == 0, told
+    assert "with the engine spark" in told
+    assert run("train", parts, "-o", tmp_path / "here", "--workers", 1, *TRAIN) == 0
+    assert _model(tmp_path / "spark") == _model(tmp_path / "here")
 
 
 def test_what_goes_wrong_is_told(

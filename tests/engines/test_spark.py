@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from rows import Row, as_columns, logs
 
 import unskew
-from s3_server import S3Server
 from unskew.engines import Spark
 from unskew.errors import DataError, EngineError, UsageError
 from unskew.log.sources import connect, open_table
@@ -162,22 +161,6 @@ def test_a_killed_worker_is_an_error(spark: Any, parts: Path) -> None:
         unskew.UnbiasedLambdaMART(**SETTINGS).fit(
             parts, engine=Spark(session=spark, n_workers=2, timeout=20), callbacks=[kill]
         )
-
-
-def test_parts_in_object_storage(spark: Any, s3: S3Server) -> None:
-    """Executors write their parts into a bucket, and workers read them from there."""
-    table, place = _clicks(), s3.uri("spark/parts")
-    features = _features().drop_columns(["colour"])
-    compacted = unskew.compact(
-        _frame(spark, table), place, parts=2, features=_frame(spark, features), session="s"
-    )
-    assert compacted.whole().equals(unskew.read_log(table, features=features, session="s"))
-    assert len(s3.names("spark/parts")) == 1 + 2 * 5
-    settings = {**SETTINGS, "n_estimators": 3}
-    ranker = unskew.UnbiasedLambdaMART(**settings).fit(
-        place, engine=Spark(session=spark, n_workers=2, timeout=100)
-    )
-    assert digest(ranker) == digest(trained(unskew.UnbiasedLambdaMART(**settings), compacted))
 
 
 def _workers_below(folder: str) -> list[int]:
