@@ -40,15 +40,15 @@ def test_the_order_of_rows_does_not_matter(rows: list[Row], seed: int) -> None:
 
 
 @settings(deadline=None, max_examples=30)
-@given(rows=logs(), bits=st.integers(0, 2))
-def test_a_hash_collision_never_merges(rows: list[Row], bits: int) -> None:
+@given(rows=logs(), bits=st.integers(0, 2), lanes=st.integers(1, 3))
+def test_a_hash_collision_never_merges(rows: list[Row], bits: int, lanes: int) -> None:
     """With hashes cut down to a few bits, nearly everything collides and nothing is merged."""
     coders = {name: KeyCoder() for name in ("query", "doc")}
     table = as_table(rows)
     codes = {name: coders[name].encode(table[name].combine_chunks()) for name in coders}
     session = [row.session for row in rows]
     starts = [0, *(k for k in range(1, len(rows)) if session[k] != session[k - 1]), len(rows)]
-    compactor = Compactor(hash_mask=np.uint64(2**bits - 1))
+    compactor = Compactor(hash_mask=np.uint64(2**bits - 1), lanes=lanes)
     compactor.add(
         SessionBatch(
             starts=np.array(starts),

@@ -191,8 +191,9 @@ def test_limits() -> None:
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 5])
-def test_the_number_of_lanes_does_not_matter(lanes: int) -> None:
+def test_the_number_of_lanes_does_not_matter(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queries divided over any number of threads give the same tables and the same problems."""
+    monkeypatch.setattr(compact, "WORTH_THREADS", 1)
     rng = np.random.default_rng(3)
     query = rng.integers(-5, 30, 500)
     doc = rng.integers(0, 12, (500, 5))
@@ -211,6 +212,15 @@ def test_the_number_of_lanes_does_not_matter(lanes: int) -> None:
     assert results[0].equals(results[3])
     assert results[1:3] == results[4:]
     assert results[2] > 0
+
+
+@pytest.mark.parametrize(("cores", "lanes"), [(1, 1), (2, 1), (3, 1), (4, 2), (64, 2)])
+def test_reading_has_half_of_the_threads(
+    cores: int, lanes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One lane counts beside one thread that reads, two beside two or more."""
+    monkeypatch.setattr(compact, "n_threads", lambda: cores)
+    assert len(compact.Compactor()._lanes) == lanes
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9)), max_size=120))
