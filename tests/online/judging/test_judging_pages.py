@@ -47,6 +47,11 @@ class Assessor:
         with self.page.expect_navigation():
             self.page.keyboard.press(key)
 
+    def follow(self, selector):
+        """Click on what leads to another page, and wait for that page."""
+        with self.page.expect_navigation():
+            self.page.click(selector)
+
     @property
     def progress(self):
         """What the page says about the progress."""
@@ -168,16 +173,16 @@ def test_without_scripts(files, serve_here, sit_down):
     ann = sit_down(serve_here(files), java_script_enabled=False)
     ann.page.goto(ann.url)
     ann.page.fill("#name", "Ann")
-    ann.page.click("text=Begin")
-    ann.page.click("button.choice.left")
+    ann.follow("text=Begin")
+    ann.follow("button.choice.left")
     ann.page.fill("#reason", "why")
-    ann.page.click("button.choice.right")
-    ann.page.click("#undo button")
+    ann.follow("button.choice.right")
+    ann.follow("#undo button")
     assert ann.page.input_value("#reason") == "why"
-    ann.page.click("button.choice.same")
+    ann.follow("button.choice.same")
     assert ann.progress == "2 of 6 judged"
     assert judged(files) == [("Ann", "left"), ("Ann", "same")]
-    ann.page.click("text=Not you?")
+    ann.follow("text=Not you?")
     assert ann.page.locator("#name").count() == 1
 
 
