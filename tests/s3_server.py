@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import socket
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow.fs as pafs
 import pytest
 
+from storage_server import StorageServer, free_port
+
 
 @dataclass(frozen=True)
-class S3Server:
+class S3Server(StorageServer):
     """The server, a file system that may do everything there, and its bucket ``logs``."""
-
-    port: int
-    files: Any
 
     def uri(self, path: str, user: str = "key:secret", port: int | None = None) -> str:
         """The URI of a path in the bucket, with credentials and the address of the server in it."""
         address = f"127.0.0.1%3A{port or self.port}"
         options = f"?endpoint_override={address}&scheme=http&region=us-east-1"
         return f"s3://{user}@logs/{path}{options}"
-
-    def names(self, path: str) -> list[str]:
-        """The objects below a path of the bucket, without the marks of empty folders."""
-        found = self.files.get_file_info(
-            pafs.FileSelector(f"logs/{path}", recursive=True, allow_not_found=True)
-        )
-        return sorted(one.path.removeprefix(f"logs/{path}/") for one in found if one.is_file)
-
-    def write(self, path: str, content: bytes) -> None:
-        """Put an object into the bucket."""
-        with self.files.open_output_stream(f"logs/{path}") as stream:
-            stream.write(content)
-
-    def read(self, path: str) -> bytes:
-        """What an object of the bucket holds."""
-        with self.files.open_input_stream(f"logs/{path}") as stream:
-            return bytes(stream.read())
 
     def in_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Credentials and address as the libraries look for them, so that plain URIs work."""
@@ -72,9 +52,7 @@ class S3Server:
 def s3_server() -> Iterator[S3Server]:
     """Moto's server in a thread, with an empty bucket; the test skips without moto."""
     module = pytest.importorskip("moto.server", reason="object storage needs moto to test")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = module.ThreadedMotoServer("127.0.0.1", port, verbose=False)
     server.start()
     files = pafs.S3FileSystem(

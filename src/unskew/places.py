@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
+from unskew.azure import is_azure, open_azure
 from unskew.errors import DataError, StoreError, UnskewError, UsageError
 
 # The file that says what a saved folder holds.
@@ -38,8 +39,11 @@ _HINTS = {
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
     "gcs": "GOOGLE_APPLICATION_CREDENTIALS",
     "hdfs": "HADOOP_HOME, JAVA_HOME and CLASSPATH of a Hadoop client",
-    "abfs": "AZURE_STORAGE_ACCOUNT and a credential that Azure's library finds",
-    "abfss": "AZURE_STORAGE_ACCOUNT and a credential that Azure's library finds",
+    **dict.fromkeys(
+        ("abfs", "abfss"),
+        "AZURE_STORAGE_ACCOUNT, and AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or a credential that "
+        "Azure's library finds",
+    ),
 }
 
 
@@ -56,13 +60,9 @@ def without_secrets(uri: str) -> str:
     if not is_uri(uri):
         return uri
     shown = _SECRET_OPTION.sub(r"\1…", uri)
-    if _is_azure(uri) and ":" not in _user(uri):
+    if is_azure(uri) and ":" not in _user(uri):
         return shown  # before the @ stands the container
     return _SECRET_USER.sub("://…@", shown, count=1)
-
-
-def _is_azure(uri: str) -> bool:
-    return uri.lower().startswith("abfs")
 
 
 def _user(uri: str) -> str:
@@ -86,6 +86,13 @@ def without_secrets_in(text: str) -> str:
     return _IN_TEXT.sub(lambda found: without_secrets(found[0]), text)
 
 
+def open_file_system(uri: str) -> tuple[Any, str]:
+    """The file system of Arrow behind a URI, and the path in it."""
+    import pyarrow.fs as pafs
+
+    return open_azure(uri) if is_azure(uri) else pafs.FileSystem.from_uri(uri)
+
+
 @contextmanager
 def telling(
     uri: str, what: str = "opened", error_type: type[DataError] = DataError
@@ -101,8 +108,9 @@ def telling(
         hint = _HINTS.get(uri.partition("://")[0].lower())
         more = f" Credentials and addresses come from the environment: {hint}." if hint else ""
         told = str(error).lower()
-        if what == "written" and (isinstance(error, FileNotFoundError) or "bucket" in told):
-            more = f" Check that there is such a bucket, as none is made.{more}"
+        place = "container" if is_azure(uri) else "bucket"
+        if what == "written" and (isinstance(error, FileNotFoundError) or place in told):
+            more = f" Check that there is such a {place}, as none is made.{more}"
         if "unrecognized" in told:
             more = " Arrow knows file, s3, gs, hdfs, abfs and abfss; others are not supported."
         reason = scrubbed((str(error).strip().splitlines() or [type(error).__name__])[0][:300], uri)
@@ -139,10 +147,8 @@ class RemotePath:
     @cached_property
     def _opened(self) -> tuple[Any, str]:
         """The file system, and the path in it."""
-        import pyarrow.fs as pafs
-
         with telling(self.uri, error_type=StoreError):
-            files, path = pafs.FileSystem.from_uri(self.uri)
+            files, path = open_file_system(self.uri)
             return files, path.rstrip("/")
 
     def __truediv__(self, name: str) -> RemotePath:

@@ -18,7 +18,14 @@ import pyarrow.fs as pafs
 from unskew.errors import DataError, MissingDependencyError, UsageError
 from unskew.log.sources.kind import Request, SourceKind
 from unskew.log.sources.table import SourceTable, dictionaries, first_line, opened
-from unskew.places import RemotePath, is_uri, scrubbed, telling, without_secrets
+from unskew.places import (
+    RemotePath,
+    is_uri,
+    open_file_system,
+    scrubbed,
+    telling,
+    without_secrets,
+)
 from unskew.remote_writing import check_finished
 
 
@@ -35,7 +42,7 @@ def open_stored(uri: str, request: Request) -> SourceTable:
     if is_delta(uri):
         return _open_delta(_delta_table(uri), shown, request)
     with telling(uri):
-        filesystem, path = pafs.FileSystem.from_uri(uri)
+        filesystem, path = open_file_system(uri)
         info = filesystem.get_file_info(path)
         log = filesystem.get_file_info(f"{path.rstrip('/')}/_delta_log")
     if log.type == pafs.FileType.Directory:
