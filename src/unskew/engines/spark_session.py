@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import sys
+from contextlib import suppress
 from typing import Any
 
 from unskew.errors import DataError, EngineError, MissingDependencyError
+
+# Spark itself tries for a minute to reach a master, and then says that a context was stopped.
+_SECONDS_TO_ANSWER = 10.0
 
 
 def spark_session(session: Any = None, master: str | None = None) -> Any:
@@ -27,6 +32,8 @@ def spark_session(session: Any = None, master: str | None = None) -> Any:
             "Spark needs Java 17 or newer, and there is no java on the PATH: install it, or set "
             "JAVA_HOME and PATH"
         )
+    if master is not None and master.startswith("spark://"):
+        _refuse_silent(master)
     # Workers run the same Python as this program, not whichever is first on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("unskew").master(master or "local[*]")
@@ -37,6 +44,19 @@ def spark_session(session: Any = None, master: str | None = None) -> Any:
             f"no Spark session could be started on {master or 'local[*]'} ({spark_reason(error)}): "
             "check the master and that Java 17 or newer is installed"
         ) from error
+
+
+def _refuse_silent(master: str) -> None:
+    """Refuse a standalone cluster if no master of ``spark://host:port,host:port`` takes a connection."""
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        with suppress(OSError, ValueError):
+            socket.create_connection((host.strip("[]"), int(port)), _SECONDS_TO_ANSWER).close()
+            return
+    raise EngineError(
+        f"no Spark master answers at {master}: check host and port (7077 unless it was set), and that "
+        "this machine may reach it"
+    )
 
 
 def read_frame(session: Any, source: str) -> Any:
