@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from unskew.threads import limit_threads, n_threads, share, threads
+from unskew.threads import beside, limit_threads, n_threads, share, threads
 
 
 @pytest.mark.usefixtures("eager_threads")
@@ -62,6 +62,35 @@ class TestShare:
 
         with pytest.raises(ZeroDivisionError):
             share(np.arange(5), work)
+
+
+class TestBeside:
+    """Work that another thread does meanwhile."""
+
+    def test_another_thread_does_it(self) -> None:
+        """It is under way while the caller goes on."""
+        both = threading.Barrier(2, timeout=30)
+        with threads(2):
+            coming = beside(lambda: (both.wait(), threading.get_ident())[1])
+        both.wait()
+        assert coming.result() != threading.get_ident()
+
+    def test_there_is_no_other(self) -> None:
+        """With one thread the caller does it."""
+        with threads(1):
+            assert beside(threading.get_ident).result() == threading.get_ident()
+
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_an_error_comes_with_the_result(self, number: int) -> None:
+        """What fails raises its error where the result is asked for, on any number of threads."""
+
+        def work() -> None:
+            raise ZeroDivisionError
+
+        with threads(number):
+            coming = beside(work)
+        with pytest.raises(ZeroDivisionError):
+            coming.result()
 
 
 def test_little_work_stays_on_one_thread() -> None:

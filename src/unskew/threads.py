@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from unskew.array_types import IntArray
+
+T = TypeVar("T")
 
 # Less work than this is done before a thread has started.
 _WORTH_A_THREAD = 50_000
@@ -64,6 +67,18 @@ def share(offsets: IntArray, work: Callable[[int, int], None], *, most: int | No
         wait(others)
     for other in others:
         other.result()
+
+
+def beside(work: Callable[[], T]) -> Future[T]:
+    """The result to come of work that another thread does meanwhile; done at once if there is none."""
+    if n_threads() > 1:
+        return _pool().submit(work)
+    done: Future[T] = Future()
+    try:
+        done.set_result(work())
+    except Exception as error:
+        done.set_exception(error)
+    return done
 
 
 @cache

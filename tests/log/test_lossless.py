@@ -63,6 +63,36 @@ def test_a_hash_collision_never_merges(rows: list[Row], bits: int, lanes: int) -
     assert sessions_in(data) == sessions_of(plain)
 
 
+@pytest.mark.parametrize("lanes", [1, 2])
+@pytest.mark.parametrize("mask", [2**64 - 1, 0b111])
+def test_records_are_found_in_tables_that_grow(mask: int, lanes: int) -> None:
+    """Tables grow again and again while records come twice, and every record is found again."""
+    n, size = 3_000, 3
+    compactor = Compactor(hash_mask=np.uint64(mask), lanes=lanes)
+    for first in [*range(0, n, 250)] * 2:
+        session = np.arange(first, first + 250)
+        compactor.add(
+            SessionBatch(
+                starts=np.arange(0, 250 * size + 1, size),
+                query=np.repeat(session // 3, size),
+                doc=(session[:, None] * 2 + np.arange(size)).ravel(),
+                position=np.tile(np.arange(1, size + 1), 250),
+                grade=(session[:, None] % (size + 1) == np.arange(size)).astype(np.int64).ravel(),
+                row=np.arange(250 * size),
+            )
+        )
+    data = compactor.take_out(Coders(KeyCoder(), KeyCoder()))
+    assert data is not None
+    assert (data.n_pages, data.n_patterns, data.n_sessions) == (n, n, 2 * n)
+    assert np.all(data.patterns.count == 2)
+    for session in data.sessions():
+        number = session.doc[0] // 2
+        assert session.query == number // 3
+        assert session.doc == tuple(range(2 * number, 2 * number + size))
+        clicked = number % (size + 1)
+        assert session.clicked == (() if clicked == size else (clicked + 1,))
+
+
 def test_versions_never_merge_under_collision() -> None:
     """Feature rows whose hashes all collide stay different documents."""
     values = np.random.default_rng(0).integers(0, 3, size=(200, 3)).astype(np.float64)

@@ -20,8 +20,9 @@ from rows import sessions_in
 import unskew
 from unskew import DataError, UsageError
 from unskew.log import sources
+from unskew.log.sources import open_table
 from unskew.log.sources.kind import Request, SourceKind
-from unskew.log.sources.table import SourceTable, opened
+from unskew.log.sources.table import SourceTable, connect, opened, thread_leaver
 
 N = 60
 LOG = pa.table(
@@ -178,6 +179,64 @@ def test_keys_of_every_type(kind: str) -> None:
         assert sorted(data.queries.tolist()) == sorted(int(k) for k in keys)
     if "text" in kind:
         assert sorted(data.documents.doc.tolist()) == sorted(keys)
+
+
+SMALL = [-(2**31), 2**31 - 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("groups", "small"),
+    [
+        ([SMALL], True),
+        ([SMALL, [1, 2, 3]], True),
+        ([[1, 2, 2**31]], False),
+        ([[-(2**31) - 1, 0, 1]], False),
+        ([[1, 2, 3], [4, 5, BIG]], False),
+        ([[1, 2, 3], [None, None, None]], False),
+    ],
+)
+@pytest.mark.parametrize("statistics", [True, False])
+def test_keys_that_fit_32_bits(
+    groups: list[list[int | None]], small: bool, statistics: bool, tmp_path: Path
+) -> None:
+    """Whether a Parquet file says that its keys are small changes what is copied, and no key."""
+    keys = pa.array([key for group in groups for key in group])
+    ones = [1] * len(keys)
+    log = pa.table({"session": keys, "query": keys, "doc": keys, "position": ones, "click": ones})
+    file = tmp_path / "log.parquet"
+    pq.write_table(log, file, row_group_size=3, write_statistics=statistics)
+    with connect() as connection:
+        found = open_table(file, connection, what="the log").small
+    assert (found >= {"session", "query", "doc"}) == (small and statistics)
+    if keys.null_count:
+        with pytest.raises(DataError, match=r"row 4 \(session None\)"):
+            unskew.read_log(file)
+    else:
+        data = unskew.read_log(file)
+        assert data.queries.tolist() == data.documents.doc.tolist() == sorted(keys.to_pylist())
+        assert data.queries.dtype == np.int64
+
+
+def test_small_keys_beside_large_ones(tmp_path: Path) -> None:
+    """Files are read as one: a key is small where all of them say so."""
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for file, query in zip(files, (5, 2**40), strict=True):
+        one = {"session": [query], "query": [query], "doc": [1], "position": [1], "click": [1]}
+        pq.write_table(pa.table(one), file)
+    with connect() as connection:
+        table = open_table(files, connection, what="the log")
+        assert "doc" in table.small
+        assert not table.small & {"session", "query"}
+    assert unskew.read_log(files).queries.tolist() == [5, 2**40]
+
+
+def test_threads_are_left_to_those_who_count() -> None:
+    """The engine keeps at least one thread, and gets the others back."""
+    with connect(threads=3) as connection:
+        leave = thread_leaver(connection)
+        for left, kept in ((1, 2), (2, 1), (7, 1), (0, 3)):
+            leave(left)
+            assert connection.execute("SELECT current_setting('threads')").fetchone() == (kept,)
 
 
 def test_csv_keys_keep_their_zeros(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def compact(
     ``source`` and ``features`` are Spark DataFrames, or anything that `unskew.read_log` reads; the
     columns mean what they mean there. A log on Spark is compacted by the executors, which write the
     parts: ``out`` must be a URI, or a folder that they and this program see under the same path. A log
-    on this machine is compacted within bounded memory: what exceeds half a gibibyte of distinct pages
+    on this machine is compacted within bounded memory: what exceeds 768 MiB of distinct pages
     and patterns (a quarter of ``memory_limit``, where that is less) is written beside ``out``, or among
     the temporary files if that is a URI, and added up part by part. ``memory_limit`` is DuckDB's as
     well.

@@ -34,9 +34,14 @@ def require_columns(table: SourceTable, roles: Mapping[str, str]) -> None:
             raise missing_column(name, table.columns, table.name, option=role)
 
 
-def key_sql(table: SourceTable, column: str) -> str:
-    """A key as an integer or a text: two keys are equal exactly if they are written the same."""
+def key_sql(table: SourceTable, column: str, *, narrow: bool = False) -> str:
+    """A key as an integer or a text: two keys are equal exactly if they are written the same.
+
+    With ``narrow``, integers that fit 32 bits have no more, so that less is copied.
+    """
     kind, name = table.columns[column], quoted(column)
+    if narrow and column in table.small:
+        return f"CAST({name} AS INTEGER)"
     if kind == "BOOLEAN":
         return f"CAST({name} AS TINYINT)"
     if kind in _INTEGERS or kind in {"UBIGINT", "VARCHAR"}:
@@ -128,10 +133,19 @@ def select_sql(
     keys: Mapping[str, str | None],
     numbers: Mapping[str, str | None],
     features: FeatureColumns,
+    *,
+    narrow: bool = False,
 ) -> list[str]:
-    """What to select: keys and numbers by role (those that have a column), then the features."""
+    """What to select: keys and numbers by role (those that have a column), then the features.
+
+    With ``narrow``, keys that fit 32 bits have no more.
+    """
     return [
-        *(f"{key_sql(table, name)} AS {role}" for role, name in keys.items() if name),
+        *(
+            f"{key_sql(table, name, narrow=narrow)} AS {role}"
+            for role, name in keys.items()
+            if name
+        ),
         *(f"{_number_sql(table, name)} AS {role}" for role, name in numbers.items() if name),
         *features.sql(),
     ]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from unskew.array_types import IntArray
 from unskew.log.grouping import NO_CONTEXT, CodedSessions
+from unskew.log.huge_pages import without_huge_pages
 from unskew.log.impressions import Impressions
 from unskew.log.interning import FeatureRows, RowTable, bits_of, intern_rows
 from unskew.log.lanes import Lane, Versions
@@ -98,6 +99,11 @@ class Compactor:
         self._lanes[lane].add(sessions, lane, len(self._lanes), self._check_docs, self._mask)
 
     @property
+    def n_lanes(self) -> int:
+        """How many threads count."""
+        return len(self._lanes)
+
+    @property
     def problems(self) -> Problems:
         """What is wrong with sessions so far; a reader adds what it finds itself."""
         for lane in self._lanes:
@@ -125,7 +131,8 @@ class Compactor:
         self._n_before += n_valid
         self._lanes = [Lane() for _ in lanes]
         self._rows = Versions(rows.names, rows.values.dtype)
-        return tabulate(lanes, rows, coders) if n_valid else None
+        with without_huge_pages():
+            return tabulate(lanes, rows, coders) if n_valid else None
 
     @property
     def n_bytes(self) -> int:

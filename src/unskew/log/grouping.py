@@ -6,8 +6,9 @@ Pages and patterns are records of whole numbers in one flat array, ``words``:
              [page number, length, plain sessions, query, n, position, …, token, …]     elsewhere
     pattern  [sessions, length, page number, context, weight bits, click, click, …]
 
-and `interning.py` finds equal ones. A plain session, without click and context and of weight 1, is
-counted with its page: most sessions of most logs are such, and look for one record only.
+with the hash of a record above its length; and `interning.py` finds equal ones. A plain session, without
+click and context and of weight 1, is counted with its page: most sessions of most logs are such, and
+look for one record only.
 
 Sessions are validated here because a session is looked at once; one that is not valid is left out, and
 `problems.py` says why.
@@ -36,6 +37,8 @@ WEIGHT_ONE = 0x3FF0000000000000
 
 _DUPLICATE_DOC = int(Kind.DUPLICATE_DOC)
 _S32 = np.uint64(32)
+# Indices in the busiest loops are unsigned: a signed one may count from the end, which costs a look.
+_ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
 class CodedSessions(NamedTuple):
@@ -88,9 +91,9 @@ class PageRecords(NamedTuple):
 class RecordTables(NamedTuple):
     """The distinct pages and patterns: ``words`` of their records, and the tables that find them."""
 
-    pages: npt.NDArray[np.int64]
+    pages: npt.NDArray[np.uint64]
     page_words: npt.NDArray[np.int64]
-    patterns: npt.NDArray[np.int64]
+    patterns: npt.NDArray[np.uint64]
     pattern_words: npt.NDArray[np.int64]
 
 
@@ -144,18 +147,18 @@ def _encode_pages(sessions, low, high, lane, lanes, pages):  # type: ignore[no-u
     token, grade, refused = sessions.token, sessions.grade, sessions.refused
     order, content, clicks = pages.order, pages.content, pages.clicks
     n = 0
-    w = 0
-    c = 0
+    w = np.uint64(0)
+    c = np.uint64(0)
     for s in range(low, high):
-        a, b = starts[s], starts[s + 1]
+        a, b = np.uint64(starts[s]), np.uint64(starts[s + 1])
         if lanes > 1 and lane_of(query[a], lanes) != lane:
             continue
         size = b - a
         fine, ascending = _look_over(a, b, query, position, grade)
         fine &= not refused[s]
         if fine and not ascending:
-            _sort_rows(position, a, b, order)
-            for k in range(1, size):
+            _sort_rows(position, starts[s], starts[s + 1], order)
+            for k in range(1, starts[s + 1] - starts[s]):
                 fine &= position[order[k]] != position[order[k - 1]]
         if not fine:
             refused[s] = True
@@ -164,20 +167,21 @@ def _encode_pages(sessions, low, high, lane, lanes, pages):  # type: ignore[no-u
         pages.offsets[n] = w
         pages.clicks_from[n] = c
         # Ascending and ending at their number, positions are 1, 2, 3, …
-        explicit = position[b - 1 if ascending else order[size - 1]] != size
+        last = b - _ONE if ascending else np.uint64(order[size - _ONE])
+        explicit = position[last] != np.int64(size)
         content[w] = query[a]
-        content[w + 1] = size if explicit else 0
-        w += 2
+        content[w + _ONE] = np.int64(size) if explicit else 0
+        w += _TWO
         if explicit:
             for k in range(size):
-                content[w + k] = position[a + k if ascending else order[k]]
+                content[w + k] = position[a + k if ascending else np.uint64(order[k])]
             w += size
         for k in range(size):
-            r = a + k if ascending else order[k]
+            r = a + k if ascending else np.uint64(order[k])
             content[w + k] = token[r]
             if grade[r] > 0:
-                clicks[c] = (k << 8) | grade[r]
-                c += 1
+                clicks[c] = (np.int64(k) << 8) | grade[r]
+                c += _ONE
         w += size
         n += 1
     pages.offsets[n] = w

@@ -1,8 +1,10 @@
 """Exact hash tables, as kernels: distinct feature rows, and distinct records of whole numbers.
 
-A table holds the hash and the place of each item, open addressing. A hash only says where to look: two
-items are the same when their whole content is, so a collision costs a comparison and never merges two
-different lists. ``mask`` is ANDed with every hash; tests set it to force collisions.
+Open addressing. A table of feature rows holds the hash and the place of each; one of records, which are
+looked for more often, holds both in one word: the upper bits of the hash, then the place, and 0 where
+nothing is. A record has its hash above its length, for the next larger table. A hash only says where to
+look: two items are the same when their whole content is, so a collision costs a comparison and never
+merges two different lists. ``mask`` is ANDed with every hash; tests set it to force collisions.
 
 Kernels take plain arrays with enough room (see `compact.py`) and validate nothing but what they alone
 see: a feature that is infinite.
@@ -29,7 +31,14 @@ HEAD = 2
 BLOCK = 256
 
 _S29 = np.uint64(29)
-_ONE = np.uint64(1)
+_S32 = np.uint64(32)
+# The bits of a word of a table of records that hold the place; the others are upper bits of the hash.
+_PLACE = np.uint64(2**40 - 1)
+_NONE = np.uint64(0)
+# The bits of a record's second word that hold its length; the others hold its hash.
+LENGTH = 0xFFFFFFFF
+# Indices in the busiest loops are unsigned: a signed one may count from the end, which costs a look.
+_ONE, _TWO, _THREE, _FOUR = (np.uint64(number) for number in (1, 2, 3, 4))
 _INFINITE_FEATURE = int(Kind.INFINITE_FEATURE)
 
 
@@ -177,14 +186,55 @@ def mark_seen(keys, table, n):  # type: ignore[no-untyped-def]
 
 @njit(**INNER)
 def _hash_record(content, start, end):  # type: ignore[no-untyped-def]
-    """A hash of ``content[start:end]``, in two chains that the processor computes side by side."""
-    one, other = GOLDEN, FIRST
-    for w in range(start, end - 1, 2):
-        one = _fold(one, content[w])
-        other = _fold(other, content[w + 1])
-    if (end - start) % 2:
-        one = _fold(one, content[end - 1])
-    return mix(one ^ (other >> _ONE))
+    """A hash of ``content[start:end]`` of 32 bits, in four chains that are computed side by side."""
+    a, b, c, d = GOLDEN, FIRST, GOLDEN, FIRST
+    w, last = np.uint64(start), np.uint64(end)
+    while w + _THREE < last:
+        a = _fold(a, content[w])
+        b = _fold(b, content[w + _ONE])
+        c = _fold(c, content[w + _TWO])
+        d = _fold(d, content[w + _THREE])
+        w += _FOUR
+    while w < last:
+        a = _fold(a, content[w])
+        w += _ONE
+    return mix(_fold(_fold(a, c), end - start) ^ (_fold(b, d) >> _ONE)) >> _S32
+
+
+@njit(**INNER)
+def _entry(h, place):  # type: ignore[no-untyped-def]
+    """The word of a table for a record with the hash ``h``."""
+    return (h << _S32 & ~_PLACE) | np.uint64(place)
+
+
+@njit(**INNER)
+def length_of(words, place):  # type: ignore[no-untyped-def]
+    """How many words the content of a record has."""
+    return words[place + 1] & LENGTH
+
+
+@njit(cache=True, nogil=True)
+def enter_records(table, words, head):  # type: ignore[no-untyped-def]
+    """Enter every record of ``words`` into an empty table whose size is a power of two."""
+    last = np.uint64(len(table) - 1)
+    place = 1
+    while place < words[0]:
+        h = np.uint64(words[place + 1]) >> _S32
+        at = h & last
+        while table[at] != _NONE:
+            at = (at + _ONE) & last
+        table[at] = _entry(h, place)
+        place += head + length_of(words, place)
+
+
+@njit(**INNER)
+def _same_words(a, i, b, j, size):  # type: ignore[no-untyped-def]
+    """Whether ``size`` words of ``a`` from ``i`` on equal those of ``b`` from ``j`` on."""
+    first, second = np.uint64(i), np.uint64(j)
+    differing = 0
+    for w in range(np.uint64(size)):
+        differing |= a[first + w] ^ b[second + w]
+    return differing == 0
 
 
 @njit(**INNER)
@@ -205,39 +255,35 @@ def intern_records(offsets, content, n, table, words, head, mask, places):  # ty
     for k in range(n):
         hashes[k] = _hash_record(content, offsets[k], offsets[k + 1]) & mask
     for k in range(n):
-        places[k] = table[hashes[k] & last, 1]
+        places[k] = np.int64(table[hashes[k] & last] & _PLACE)
     touched = 0
     for k in range(n):
-        if places[k] != EMPTY:
+        if places[k] > 0:
             end = places[k] + head + offsets[k + 1] - offsets[k]
             touched += words[places[k] + 1] + words[end - 1]
     for k in range(n):
         start, size = offsets[k], offsets[k + 1] - offsets[k]
         h = hashes[k]
+        second = np.int64(h << _S32 | np.uint64(size))
         at = h & last
-        found = EMPTY
-        while table[at, 1] != EMPTY:
-            if np.uint64(table[at, 0]) == h:
-                place = table[at, 1]
-                same = words[place + 1] == size
-                w = 0
-                while same and w < size:
-                    same = words[place + head + w] == content[start + w]
-                    w += 1
-                if same:
-                    found = place
-                    break
+        found = np.int64(EMPTY)
+        while table[at] != _NONE:
+            place = np.int64(table[at] & _PLACE)
+            same = table[at] == _entry(h, place) and words[place + 1] == second
+            if same and _same_words(words, place + head, content, start, size):
+                found = place
+                break
             at = (at + _ONE) & last
         if found != EMPTY:
             places[k] = found
             continue
-        table[at, 0] = np.int64(h)
-        table[at, 1] = used
+        table[at] = _entry(h, used)
         for w in range(head):
             words[used + w] = 0
-        words[used + 1] = size
-        for w in range(size):
-            words[used + head + w] = content[start + w]
+        words[used + 1] = second
+        to, come_from = np.uint64(used + head), np.uint64(start)
+        for w in range(np.uint64(size)):
+            words[to + w] = content[come_from + w]
         places[k] = ~used
         used += head + size
         entered += 1
@@ -263,5 +309,5 @@ def split_records(words, head, places):  # type: ignore[no-untyped-def]
         if words[place] != EMPTY:
             places[n] = place
             n += 1
-        place += head + words[place + 1]
+        place += head + length_of(words, place)
     return n

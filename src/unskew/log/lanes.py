@@ -9,15 +9,15 @@ import numpy.typing as npt
 
 from unskew.array_types import IntArray
 from unskew.log.grouping import PAGE_HEAD, CodedSessions, PageRecords, RecordTables, group_sessions
-from unskew.log.interning import BLOCK, EMPTY, HEAD, rehash, split_records
+from unskew.log.interning import BLOCK, EMPTY, HEAD, enter_records, rehash, split_records
 from unskew.log.problems import Problems
 
-# Arrays of fewer bytes are grown four times as large at once.
-_GENEROUS = 2**28
+# Arrays of fewer bytes are grown sixteen times as large at once, larger ones four times.
+_GENEROUS = 2**26
 
 
 class HashTable:
-    """Pairs of (hash, place), open addressing, at most two thirds full."""
+    """Pairs of (hash, place), open addressing, at most two thirds full: a set, or feature rows."""
 
     def __init__(self) -> None:
         self.entries = _empty_table(1024)
@@ -32,36 +32,50 @@ class HashTable:
 
 
 class Records:
-    """Distinct records of whole numbers, and the table that finds them."""
+    """Distinct records of whole numbers, and the table that finds them.
+
+    Attributes
+    ----------
+    n
+        How many there are.
+    table
+        For `intern_records`; at most two thirds full.
+    words
+        The records, and before them how many words are in use.
+
+    """
 
     def __init__(self, head: int = HEAD) -> None:
-        self.table = HashTable()
+        self.n = 0
+        self.table = np.zeros(1024, dtype=np.uint64)
         self.words = np.ones(1, dtype=np.int64)
         self._head = head
 
     def reserve(self, n: int, words: int) -> None:
         """Make room for ``n`` more records of so many words in all."""
-        self.table.reserve(n)
+        if 3 * (self.n + n) > 2 * len(self.table):
+            self.table = np.zeros(1 << (2 * (self.n + n)).bit_length(), dtype=np.uint64)
+            enter_records(self.table, self.words, self._head)
         used = int(self.words[0])
         self.words = _grown(self.words, used, used + self._head * n + words)
 
     def places(self) -> IntArray:
         """Where every valid record stands, in order of first appearance."""
-        found = np.empty(self.table.n, dtype=np.int64)
+        found = np.empty(self.n, dtype=np.int64)
         return found[: split_records(self.words, self._head, found)]
 
     def close(self) -> None:
         """Free the table: no more records come."""
-        self.table.entries = _empty_table(1)
+        self.table = np.zeros(1, dtype=np.uint64)
 
     def let_go(self) -> None:
         """Free all memory: the records are gone."""
-        self.table, self.words = HashTable(), np.ones(1, dtype=np.int64)
+        self.words = np.ones(1, dtype=np.int64)
 
     @property
     def n_bytes(self) -> int:
         """The memory in use."""
-        return int(self.words[0]) * 8 + self.table.entries.nbytes
+        return int(self.words[0]) * 8 + self.table.nbytes
 
 
 class Lane:
@@ -86,13 +100,12 @@ class Lane:
         if block > self._room.n_rows:
             self._room = PageRecords.room(block)
         tables = RecordTables(
-            self.pages.table.entries, self.pages.words, self.patterns.table.entries,
-            self.patterns.words,
-        )  # fmt: skip
+            self.pages.table, self.pages.words, self.patterns.table, self.patterns.words
+        )
         group_sessions(
             sessions, lane, lanes, check_docs, mask, tables, self._room, self.problems, self.sizes
         )
-        self.pages.table.n, self.patterns.table.n = int(self.sizes[0]), int(self.sizes[1])
+        self.pages.n, self.patterns.n = int(self.sizes[0]), int(self.sizes[1])
 
     @property
     def n_sessions(self) -> int:
@@ -137,7 +150,7 @@ def _grown(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
     """
     if needed <= len(array):
         return array
-    factor = 4 if array.nbytes < _GENEROUS else 2
+    factor = 16 if array.nbytes < _GENEROUS else 4
     grown = np.empty((max(needed, factor * len(array)), *array.shape[1:]), dtype=array.dtype)
     grown[:used] = array[:used]
     return grown

@@ -20,8 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unskew.array_types import IntArray
 from unskew.log.coding import SessionCoder
 from unskew.log.columns import FeatureColumns, select_sql
+from unskew.log.huge_pages import without_huge_pages
 from unskew.log.interning import mark_seen
 from unskew.log.lanes import HashTable
 from unskew.log.read_ahead import read_ahead
@@ -29,6 +31,9 @@ from unskew.log.schema import Columns
 from unskew.log.sources import SourceTable
 from unskew.log.spilling import Spill
 from unskew.progress import progress_bar
+
+# Sessions that batches divide are counted together when they have so many rows.
+MOST_DIVIDED_ROWS = 2_000
 
 
 class SessionOrder(Enum):
@@ -145,22 +150,37 @@ class _SessionStream:
     last: Any = None
 
     def run(self, progress: bool) -> None:
-        """Read all batches; the last session of each waits for its rows in the next one."""
+        """Read all batches; the last session of each waits for its rows in the next ones."""
         waiting: list[pa.RecordBatch] = []
-        with progress_bar("Reading the log", self.table.n_rows, show=progress) as advance:
-            for batch in read_ahead(self._batches()):
+        divided = _Divided()
+        n_rows = waits_from = 0
+        # Sorting takes all threads; what only reads takes those that counting leaves.
+        counting = 0 if self.order is SessionOrder.SORTED_BY_US else self.coder.compactor.n_lanes
+        self.table.leave(counting)
+        with (
+            without_huge_pages(),
+            progress_bar("Reading the log", self.table.n_rows, show=progress) as advance,
+        ):
+            for batch, keys, changes in read_ahead(map(_with_changes, self._batches())):
                 if not batch.num_rows:
                     continue
-                starts = self._session_starts(batch)
+                starts = self._session_starts(batch, keys, changes)
+                n_rows += batch.num_rows
+                advance(batch.num_rows)
                 if not len(starts):
                     waiting.append(batch)
                     continue
                 first, last = int(starts[0]), int(starts[-1])
-                self._add_waiting([*waiting, batch.slice(0, first)])
-                self._add(batch.slice(first, last - first), starts - first)
-                waiting = [batch.slice(last)]
-                advance(batch.num_rows)
-            self._add_waiting(waiting)
+                divided.add([*waiting, batch.slice(0, first)], waits_from)
+                if divided.n_rows > MOST_DIVIDED_ROWS:
+                    self._add(*divided.take())
+                row = n_rows - batch.num_rows
+                self._add(batch.slice(first, last - first), starts - first, row + first)
+                waiting, waits_from = [batch.slice(last)], row + last
+            divided.add(waiting, waits_from)
+            if divided.n_rows:
+                self._add(*divided.take())
+        self.table.leave(0)
         self.runs.finish()
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -168,7 +188,7 @@ class _SessionStream:
         columns = self.columns
         keys = {role: getattr(columns, role) for role in ("session", "query", "doc", "context")}
         numbers = {role: getattr(columns, role) for role in ("position", "click", "weight")}
-        select = select_sql(self.table, keys, numbers, self.features)
+        select = select_sql(self.table, keys, numbers, self.features, narrow=True)
         if self.order is SessionOrder.SORTED_BY_US:
             select.append("row_number() OVER () - 1 AS row")
             return self.table.scan(", ".join(select), "ORDER BY session, row")
@@ -176,20 +196,18 @@ class _SessionStream:
             select.append(f"hash({select[0].removesuffix(' AS session')}) AS seen")
         return self.table.scan(", ".join(select))
 
-    def _session_starts(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Where sessions begin in this batch, proving on the way that none comes back."""
-        keys = batch.column("session")
-        if keys.null_count:
-            # A null is reported later; until then it is a session like any other.
-            keys = keys.fill_null(0 if pa.types.is_integer(keys.type) else "")
-        starts = _changes(keys)
-        if self.last is not None and keys[0] == self.last[0]:
-            starts = starts[1:]
+    def _session_starts(self, batch: pa.RecordBatch, keys: pa.Array, starts: IntArray) -> IntArray:
+        """Where sessions begin in this batch, proving on the way that none comes back.
+
+        ``keys`` are those of the sessions that are shown from ``starts`` on.
+        """
+        if self.last is not None and keys[0] == self.last:
+            starts, keys = starts[1:], keys[1:]
         if len(starts) and self.order is SessionOrder.ASCENDING_RUNS:
-            self.runs.add(keys.take(pa.array(starts)))
+            self.runs.add(keys)
         elif len(starts) and self.order is SessionOrder.SIDE_BY_SIDE:
             self._mark_seen(np.asarray(batch.column("seen").take(pa.array(starts))))
-        self.last = keys[-1:]
+        self.last = keys[-1] if len(keys) else self.last
         return starts
 
     def _mark_seen(self, hashes: npt.NDArray[np.uint64]) -> None:
@@ -198,22 +216,55 @@ class _SessionStream:
         if self.seen.n < 0 or (self.spill and self.seen.entries.nbytes > self.spill.limit):
             raise _OrderIsAnother
 
-    def _add_waiting(self, parts: Sequence[pa.RecordBatch]) -> None:
-        rows = sum(part.num_rows for part in parts)
-        if rows:
-            self._add(pa.concat_batches(parts), np.array([0, rows]))
-
-    def _add(self, batch: pa.RecordBatch, starts: npt.NDArray[np.int64]) -> None:
-        if not batch.num_rows:
+    def _add(self, batch: pa.RecordBatch, starts: IntArray, row: IntArray | int) -> None:
+        """Count whole sessions; ``row`` are the numbers of their rows, or the first of them."""
+        n = batch.num_rows
+        if not n:
             return
         matrix = self.features.matrix(batch, self.coder.categories) if self.features.names else None
-        sorted_by_us = self.order is SessionOrder.SORTED_BY_US
-        row = np.asarray(batch.column("row")) if sorted_by_us else None
+        if self.order is SessionOrder.SORTED_BY_US:
+            row = np.asarray(batch.column("row"))
+        elif isinstance(row, int):
+            row = np.arange(row, row + n)
         self.coder.add(batch, starts, matrix, row)
         if self.spill is not None and self.coder.n_bytes > self.spill.limit:
             piece = self.coder.take_out(part_of=self.spill.part_of)
             if piece is not None:
                 self.spill.take(piece)
+
+
+class _Divided:
+    """Sessions that batches divide, put together again: they are counted many at a time."""
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+        self._rows: list[IntArray] = []
+        self.n_rows = 0
+
+    def add(self, parts: Sequence[pa.RecordBatch], row: int) -> None:
+        """Take in the parts of a session, the first row of which is ``row``."""
+        n = sum(part.num_rows for part in parts)
+        if n:
+            self._batches.append(pa.concat_batches(parts))
+            self._rows.append(np.arange(row, row + n))
+            self.n_rows += n
+
+    def take(self) -> tuple[pa.RecordBatch, IntArray, IntArray]:
+        """All of them: their rows, where they begin and end, and the numbers of the rows."""
+        batches, rows = self._batches, self._rows
+        self._batches, self._rows, self.n_rows = [], [], 0
+        starts = np.cumsum([0, *map(len, rows)])
+        return pa.concat_batches(batches), starts, np.concatenate(rows)
+
+
+def _with_changes(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array, IntArray]:
+    """A batch, and which sessions it shows from which rows on: found while others are counted."""
+    keys = batch.column("session")
+    if keys.null_count:
+        # A null is reported later; until then it is a session like any other.
+        keys = keys.fill_null(0 if pa.types.is_integer(keys.type) else "")
+    starts = _changes(keys) if batch.num_rows else np.empty(0, dtype=np.int64)
+    return batch, keys.take(pa.array(starts)), starts
 
 
 def _changes(keys: pa.Array) -> npt.NDArray[np.int64]:

@@ -25,13 +25,13 @@ from unskew.log.merging import merge, slices_by_query
 from unskew.log.saved import column
 
 # What the records of a compactor may take before they are written to disk.
-DEFAULT_LIMIT = 2**29
+DEFAULT_LIMIT = 3 * 2**28
 _N_ARRAYS = 16
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def limit_bytes(memory_limit: str | None) -> int:
-    """The limit for records if DuckDB gets so much memory: a quarter of it, half a gibibyte at most."""
+    """The limit for records if DuckDB gets so much memory: a quarter of it, 768 MiB at most."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)I?B?\s*", (memory_limit or "").upper())
     if found is None:
         return DEFAULT_LIMIT

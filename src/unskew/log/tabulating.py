@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,23 @@ from unskew.array_types import IntArray
 from unskew.log.features import Features
 from unskew.log.grouping import NO_CONTEXT, PAGE_HEAD, PLAIN
 from unskew.log.impressions import Documents, Impressions, Pages, Patterns
-from unskew.log.interning import HEAD, bits_of, hash_rows
+from unskew.log.interning import LENGTH, bits_of, hash_rows
 from unskew.log.keys import KeyCoder, decode_categories
 from unskew.log.lanes import Lane, Versions
 from unskew.log.listing import (
+    CONTEXT,
+    PagesByQuery,
     PatternColumns,
+    PatternsByPage,
+    arrange_pages,
     arrange_patterns,
+    count_patterns,
     gather,
     list_entries,
-    list_patterns,
-    number_documents,
-    split_places,
+    place_patterns,
 )
 from unskew.log.ordering import in_buckets, order_keys, order_ragged, read_only
-from unskew.threads import share
+from unskew.threads import beside, share
 
 # The part that each of some queries belongs to.
 PartOf = Callable[[npt.NDArray[Any]], IntArray]
@@ -55,75 +59,109 @@ def tabulate(lanes: Sequence[Lane], versions: Versions, coders: Coders) -> Impre
         lane.pages.close()
         lane.patterns.close()
     places = [lane.pages.places() for lane in lanes]
+    spans = _spans(places)
     query_code, sizes, plain = _page_columns(lanes, places)
+    counted = beside(lambda: _patterns_by_page(lanes, spans, plain))
     query_keys, page_query = coders.queries.decode(query_code)
     if coders.part_of is not None:
         by_part = np.argsort(coders.part_of(query_keys), kind="stable")
         query_keys, page_query = query_keys[by_part], np.argsort(by_part)[page_query]
     starts, order = in_buckets(page_query, len(query_keys))
-    offsets = _offsets(sizes[order])
-    place, shown, token = _entries(lanes, places, sizes, starts, order, offsets)
+    by_query = PagesByQuery(starts, order, _offsets(sizes[order]))
+    position, document, shown, token = _entries(lanes, places, by_query)
     for lane in lanes:
         lane.pages.let_go()
     documents, number = _documents(shown, token, versions, coders)
-    number_documents(place, offsets[starts], shown, number)
-    within = order_ragged(page_query[order], len(query_keys), offsets, place)
-    order = order[within]
-    begins, offsets = offsets[:-1][within], _offsets(sizes[order])
-    position, document = (np.empty(offsets[-1], dtype=np.int32) for _ in range(2))
-    split_places(begins, offsets, place, position, document)
-    del place
-    pages = Pages(page_query[order].astype(np.int32), offsets, document, position)
-    columns = _pattern_columns(lanes, plain, order)
+    order = order[_arranged(by_query, position, document, shown, number)]
+    pages = Pages(page_query[order].astype(np.int32), _offsets(sizes[order]), document, position)
+    context_keys = _recode_contexts(lanes, coders.contexts)
+    patterns = _patterns(lanes, spans, order, _in_order(counted.result(), order))
     for lane in lanes:
         lane.patterns.let_go()
-    context_keys, patterns = _ordered_patterns(columns, len(order), coders.contexts)
     return Impressions(query_keys, context_keys, documents, pages, patterns)
 
 
 def _page_columns(
     lanes: Sequence[Lane], places: Sequence[IntArray]
-) -> tuple[IntArray, IntArray, list[IntArray]]:
-    """The query and the size of every page, lane by lane; and the plain sessions of each lane's."""
+) -> tuple[IntArray, IntArray, IntArray]:
+    """The query, the size and the plain sessions of every page, lane by lane."""
     query, sizes, plain = [], [], []
     for lane, at in zip(lanes, places, strict=True):
         words = lane.pages.words
         query.append(words[at + PAGE_HEAD])
         # A record is a query and a mark, then the tokens, and the positions if explicit.
-        content, explicit = words[at + 1] - 2, words[at + PAGE_HEAD + 1] > 0
+        content, explicit = (words[at + 1] & LENGTH) - 2, words[at + PAGE_HEAD + 1] > 0
         sizes.append(np.where(explicit, content // 2, content))
         plain.append(words[at + PLAIN])
-    return np.concatenate(query), np.concatenate(sizes), plain
+    return np.concatenate(query), np.concatenate(sizes), np.concatenate(plain)
+
+
+def _patterns_by_page(
+    lanes: Sequence[Lane], spans: Sequence[tuple[int, int]], plain: IntArray
+) -> PatternsByPage:
+    """The patterns of every page, lane by lane."""
+    n_patterns, n_clicks = (plain > 0).astype(np.int64), np.zeros(len(plain), dtype=np.int64)
+    for lane, (first, _) in zip(lanes, spans, strict=True):
+        count_patterns(lane.patterns.words, first, n_patterns, n_clicks)
+    starts = _offsets(n_patterns)
+    record, free = np.zeros(starts[-1], dtype=np.int64), starts[:-1].copy()
+    for lane, (first, _) in zip(lanes, spans, strict=True):
+        place_patterns(lane.patterns.words, first, free, record)
+    return PatternsByPage(starts, record, plain, _offsets(n_clicks))
+
+
+def _in_order(counted: PatternsByPage, order: IntArray) -> PatternsByPage:
+    """The same with ``order[k]`` as the k-th page."""
+    starts = _offsets(np.diff(counted.starts)[order])
+    record, begins = np.empty(starts[-1], dtype=np.int64), counted.starts[order]
+    share(starts, lambda first, end: gather(first, end, begins, starts, counted.record, record))
+    clicks_from = _offsets(np.diff(counted.clicks_from)[order])
+    return PatternsByPage(starts, record, counted.plain[order], clicks_from)
 
 
 def _entries(
-    lanes: Sequence[Lane],
-    places: Sequence[IntArray],
-    sizes: IntArray,
-    starts: IntArray,
-    order: IntArray,
-    offsets: IntArray,
-) -> tuple[IntArray, IntArray, IntArray]:
-    """The entries of all pages, query by query; where the tokens of each query begin; and these."""
-    place, token = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
-    at, ends = np.concatenate(places), _offsets(np.array([len(one) for one in places]))
-    # Each lane has room of its own for tokens, of which it uses the beginning.
-    room = _offsets(sizes)[ends]
-    begins, n_tokens = (np.empty(len(starts) - 1, dtype=np.int64) for _ in range(2))
+    lanes: Sequence[Lane], places: Sequence[IntArray], pages: PagesByQuery
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], IntArray, IntArray]:
+    """The entries of all pages, query by query; where the tokens of each query begin; and these.
 
-    def list_lanes(first: int, end: int) -> None:
-        for k in range(first, end):
-            lane = int(ends[k]), int(ends[k + 1]), int(room[k])
-            list_entries(
-                lanes[k].pages.words, at, lane, starts, order, offsets, place, token, begins,
-                n_tokens,
-            )  # fmt: skip
+    The document of an entry is the number of its token among those of its query.
+    """
+    n_queries, n_entries = len(pages.starts) - 1, int(pages.offsets[-1])
+    position, document = (np.empty(n_entries, dtype=np.int32) for _ in range(2))
+    token = np.empty(n_entries, np.int64)
+    at = np.concatenate(places)
+    begins, n_tokens = (np.empty(n_queries, dtype=np.int64) for _ in range(2))
+    tables = pages, position, document, token, begins, n_tokens
+    work = pages.offsets[pages.starts]
 
-    share(ends, list_lanes)
+    def list_queries(first: int, end: int) -> None:
+        # The queries have room for as many tokens as entries, of which they use the beginning.
+        begin = int(work[first])
+        for lane, (a, b) in zip(lanes, _spans(places), strict=True):
+            begin = list_entries(first, end, (a, b, begin), lane.pages.words, at, *tables)
+
+    share(work, list_queries)
     shown = _offsets(n_tokens)
     distinct = np.empty(shown[-1], dtype=np.int64)
-    gather(begins, shown, token, distinct)
-    return place, shown, distinct
+    share(shown, lambda first, end: gather(first, end, begins, shown, token, distinct))
+    return position, document, shown, distinct
+
+
+def _arranged(
+    pages: PagesByQuery,
+    position: npt.NDArray[np.int32],
+    document: npt.NDArray[np.int32],
+    shown: IntArray,
+    number: IntArray,
+) -> IntArray:
+    """Sort the pages of each query, and give the order that they have now."""
+    within = np.empty(len(pages.order), dtype=np.int64)
+
+    def arrange(first: int, end: int) -> None:
+        arrange_pages(first, end, pages, position, document, shown, number, within)
+
+    share(pages.offsets[pages.starts], arrange)
+    return within
 
 
 def _documents(
@@ -161,44 +199,47 @@ def _features(versions: Versions, categories: Mapping[str, KeyCoder]) -> Feature
     return decode_categories(values, versions.names, categories)
 
 
-def _pattern_columns(
-    lanes: Sequence[Lane], plain: Sequence[IntArray], page_order: IntArray
-) -> PatternColumns:
-    """The patterns, lane by lane, with pages renumbered by their order."""
-    number = np.empty(len(page_order), dtype=np.int64)
-    number[page_order] = np.arange(len(page_order))
-    n_records = sum(lane.patterns.table.n for lane in lanes)
-    words = sum(int(lane.patterns.words[0]) - 1 for lane in lanes)
-    # A record is its head, page, context, weight and clicks.
-    columns = PatternColumns.room(n_records + len(number), words - n_records * (HEAD + 3))
-    n = first = 0
-    for lane, counts in zip(lanes, plain, strict=True):
-        mine = number[first : first + len(counts)]
-        n = list_patterns(lane.patterns.words, counts, mine, columns, n)
-        first += len(counts)
-    return columns.first(n)
+def _recode_contexts(lanes: Sequence[Lane], contexts: KeyCoder | None) -> npt.NDArray[Any]:
+    """The contexts, whose places among them become those of the patterns."""
+    if contexts is None:
+        return np.empty(0, dtype=np.int64)
+    places = [lane.patterns.places() + CONTEXT for lane in lanes]
+    code = np.concatenate([lane.patterns.words[at] for lane, at in zip(lanes, places, strict=True)])
+    present = code != NO_CONTEXT
+    keys, code[present] = contexts.decode(code[present])
+    for lane, at, (a, b) in zip(lanes, places, _spans(places), strict=True):
+        lane.patterns.words[at] = code[a:b]
+    return keys
 
 
-def _ordered_patterns(
-    columns: PatternColumns, n_pages: int, contexts: KeyCoder | None
-) -> tuple[npt.NDArray[Any], Patterns]:
-    """The contexts, and the patterns by page, context, weight and clicks."""
-    begins, sequence = columns.offsets[:-1], columns.sequence
-    context_keys: npt.NDArray[Any] = np.empty(0, dtype=np.int64)
-    if contexts is not None:
-        code = sequence[begins]
-        present = code != NO_CONTEXT
-        context_keys, code[present] = contexts.decode(code[present])
-        sequence[begins] = code
-    order = order_ragged(columns.page, n_pages, columns.offsets, sequence)
-    n, n_clicks = len(order), len(sequence) - 2 * len(order)
-    page, context = (np.empty(n, dtype=np.int32) for _ in range(2))
-    weight, count = np.empty(n), np.empty(n, dtype=np.int64)
-    offsets, slot = np.empty(n + 1, dtype=np.int64), np.empty(n_clicks, dtype=np.int32)
-    grade = np.empty(n_clicks, dtype=np.uint8)
-    bits = weight.view(np.int64)
-    arrange_patterns(order, columns, page, context, bits, count, offsets, slot, grade)
-    return context_keys, Patterns(page, context, weight, count, offsets, slot, grade)
+def _patterns(
+    lanes: Sequence[Lane],
+    spans: Sequence[tuple[int, int]],
+    order: IntArray,
+    by_page: PatternsByPage,
+) -> Patterns:
+    """The patterns by page, context, weight and clicks; the k-th page was page ``order[k]``."""
+    n, clicks = int(by_page.starts[-1]), int(by_page.clicks_from[-1])
+    weight, offsets = np.empty(n), np.empty(n + 1, dtype=np.int64)
+    offsets[n] = clicks
+    columns = PatternColumns(
+        np.empty(n, np.int32), np.empty(n, np.int32), weight.view(np.int64), np.empty(n, np.int64),
+        offsets, np.empty(clicks, np.int32), np.empty(clicks, np.uint8),
+    )  # fmt: skip
+
+    def arrange(first: int, end: int) -> None:
+        for lane, span in zip(lanes, spans, strict=True):
+            arrange_patterns(first, end, span, lane.patterns.words, order, by_page, columns)
+
+    share(by_page.starts, arrange)
+    page, context, _, sessions, _, slot, grade = columns
+    return Patterns(page, context, weight, sessions, offsets, slot, grade)
+
+
+def _spans(of_lanes: Sequence[IntArray]) -> list[tuple[int, int]]:
+    """Where the pages of each lane begin and end, or its patterns, where all lanes are counted on."""
+    ends = np.cumsum([0, *map(len, of_lanes)]).tolist()
+    return list(pairwise(ends))
 
 
 def _offsets(sizes: IntArray) -> IntArray:

@@ -8,7 +8,14 @@ import pyarrow as pa
 
 from unskew.errors import DataError
 from unskew.log.sources.kind import Request, SourceKind
-from unskew.log.sources.table import SourceTable, check_names, dictionaries, first_line, opened
+from unskew.log.sources.table import (
+    SourceTable,
+    check_names,
+    dictionaries,
+    first_line,
+    opened,
+    thread_leaver,
+)
 
 
 def _is_pandas(frame: Any) -> bool:
@@ -35,8 +42,10 @@ def _open(request: Request) -> SourceTable:
         raise DataError(f"{name}: cannot be read as a table ({first_line(error)})") from error
     check_names(arrow.schema.names, name)
     connection.register("unskew_frame", arrow)
-    known = {"categorical": dictionaries(arrow.schema), "n_rows": arrow.num_rows}
-    return opened(connection, name, "unskew_frame", **known)
+    return opened(
+        connection, name, "unskew_frame", categorical=dictionaries(arrow.schema),
+        n_rows=arrow.num_rows, leave=thread_leaver(connection),
+    )  # fmt: skip
 
 
 FRAMES = SourceKind(

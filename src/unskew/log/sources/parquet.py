@@ -29,16 +29,23 @@ from unskew.log.sources.table import (
     first_line,
     opened,
     quoted,
+    thread_leaver,
 )
+
+_INT32 = range(-(2**31), 2**31)
 
 
 @dataclass(frozen=True)
 class _File:
-    """A Parquet file: its rows and its columns as Arrow sees them."""
+    """A Parquet file: its rows and its columns as Arrow sees them.
+
+    ``small`` are the columns of 64-bit integers whose values fit 32 bits by the statistics of the file.
+    """
 
     name: str
     rows: int
     schema: pa.Schema
+    small: frozenset[str]
 
     @property
     def columns(self) -> list[tuple[str, pa.DataType]]:
@@ -59,13 +66,18 @@ def _open(request: Request) -> SourceTable:
         categorical=frozenset().union(*(dictionaries(file.schema) for file in files)),
         n_rows=sum(file.rows for file in files),
         files=tuple((file.name, file.rows) for file in files),
+        leave=thread_leaver(request.connection),
+        small=frozenset.intersection(*(file.small for file in files))
+        if len(runs) == 1
+        else frozenset(),
     )
 
 
 def _file(name: str) -> _File:
     try:
         with pq.ParquetFile(name) as parquet:
-            found = _File(name, parquet.metadata.num_rows, parquet.schema_arrow)
+            schema = parquet.schema_arrow
+            found = _File(name, parquet.metadata.num_rows, schema, _small(parquet.metadata, schema))
             check_names(found.schema.names, name)
             return found
     except UnicodeDecodeError as error:
@@ -78,6 +90,23 @@ def _file(name: str) -> _File:
             f"{name}: this is not a whole Parquet file, it may be truncated ({first_line(error)}). "
             "Remedy: copy or write it again."
         ) from error
+
+
+def _small(metadata: pq.FileMetaData, schema: pa.Schema) -> frozenset[str]:
+    """The columns of 64-bit integers that have no value beyond 32 bits, as the file itself says."""
+    place = {metadata.schema.column(k).path: k for k in range(metadata.num_columns)}
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+
+    def fits(name: str) -> bool:
+        stats = [group.column(place[name]).statistics for group in groups]
+        return all(
+            one is not None and one.has_min_max and one.min in _INT32 and one.max in _INT32
+            for one in stats
+        )
+
+    return frozenset(
+        field.name for field in schema if pa.types.is_int64(field.type) and fits(field.name)
+    )
 
 
 def _scan(files: Sequence[_File]) -> str:

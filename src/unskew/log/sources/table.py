@@ -83,6 +83,11 @@ class SourceTable:
         Whether keys were read from text without types.
     files
         The files behind it and, where known, how many rows each has.
+    small
+        Columns of 64-bit integers that are known to hold no value beyond 32 bits.
+    leave
+        Makes the engine leave so many of its threads to whoever takes the rows; given where reading
+        is so quick that it waits for them.
     view
         What is scanned, as SQL: the table itself, or something made from it.
 
@@ -95,6 +100,8 @@ class SourceTable:
     from_text: bool = False
     n_rows: int | None = None
     files: tuple[tuple[str, int], ...] = ()
+    small: frozenset[str] = frozenset()
+    leave: Callable[[int], None] = field(default=lambda threads: None, repr=False)
     view: str = VIEW
 
     def scan(self, select: str, tail: str = "") -> Iterator[pa.RecordBatch]:
@@ -178,6 +185,16 @@ def opened(
     return SourceTable(
         name, columns, lambda sql: connection.sql(sql).to_arrow_reader(BATCH_ROWS), **known
     )
+
+
+def thread_leaver(connection: duckdb.DuckDBPyConnection) -> Callable[[int], None]:
+    """What makes a connection leave threads to others, and one at least to itself."""
+    ((all_threads,),) = connection.execute("SELECT current_setting('threads')").fetchall()
+
+    def leave(threads: int) -> None:
+        connection.execute(f"SET threads = {max(1, all_threads - threads)}")
+
+    return leave
 
 
 def dictionaries(schema: pa.Schema) -> frozenset[str]:
