@@ -24,7 +24,7 @@ FEW = 40
 CLICKS = ("pbm", "cascade", "trust", "dbn")
 LISTS = ("weak", "strong")
 SESSIONS = (10, 100)
-REAL = ("mq2008", "mslr178")
+REAL, FOLDS = ("mq2008", "mslr178"), 5
 # Where debiasing cannot help: (clicks, lists, sessions a query, queries).
 HARD = {
     "no position bias": ("none", "weak", 10, TRAINING),
@@ -36,7 +36,7 @@ HARD = {
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One condition of the study; ``seed`` is also the fold of real data, counted from 0."""
+    """One condition of the study; ``seed`` also says which fold of real data."""
 
     seed: int
     data: str
@@ -50,6 +50,16 @@ class Cell:
         """Which of the hard conditions it is, if any."""
         mine = (self.clicks, self.lists, self.sessions, self.queries)
         return next((name for name, one in HARD.items() if one == mine), None)
+
+    @property
+    def condition(self) -> tuple[str, str, str, int, int]:
+        """Everything but the seed."""
+        return self.data, self.clicks, self.lists, self.sessions, self.queries
+
+    @property
+    def judged_on(self) -> tuple[str, int]:
+        """The same for cells with the same test queries."""
+        return self.data, self.seed % FOLDS if self.data in REAL else self.seed
 
 
 class Clicked(NamedTuple):
@@ -102,7 +112,7 @@ def clicked(cell: Cell) -> Clicked:
 @lru_cache(maxsize=4)
 def _labels(name: str, seed: int, queries: int) -> tuple[unskew.LabelledData, unskew.LabelledData]:
     if name in REAL:
-        parts = _source(name).parts(seed % 5 + 1, seed)
+        parts = _source(name).parts(seed % FOLDS + 1, seed)
         return parts.train, parts.test
     data = unskew.datasets.make_search_dataset(
         n_queries=queries + TEST, n_features=FEATURES, docs_per_query=DOCUMENTS, seed=seed,

@@ -5,6 +5,7 @@
 A third of Expedia's hotel searches were shown in random order, so that clicks on them rank hotels
 without favour to any position. `unskew.fit` learns from the other two thirds; its debiased and its
 undebiased half are added up in several shares, among which it has to choose without those clicks.
+LambdaMART on raw clicks is trained beside it.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ import duckdb
 import numpy as np
 
 import unskew
-from unskew.choose.blend import blend_weights, tree_weights
-from unskew.choose.ranker import AutoRanker
+from _kept import Kept
+from unskew.array_types import FloatArray
+from unskew.choose.blend import tree_weights
 from unskew.log.counts import count_statistics, sums
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 LOG = Path(os.environ.get("UNSKEW_DATA", BESIDE)) / "expedia" / "searches.csv.gz"
 # What is known only after the click, what no feature is, and what says which lists were shuffled.
 LEFT_OUT = "booking_bool, gross_bookings_usd, date_time, source, random_bool"
+PATIENCE = 50
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -46,15 +49,6 @@ def clicked(data: unskew.Impressions) -> unskew.LabelledData:
     return unskew.LabelledData.from_rows(data.features, clicks, data.documents.query)
 
 
-class Kept(AutoRanker):
-    """The ranker with its search, to look at what it did not choose."""
-
-    search: Any
-
-    def _watched(self, search: Any) -> None:
-        self.search = search
-
-
 def main() -> None:
     """Print the NDCG of each share, and the share that was chosen."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -64,30 +58,37 @@ def main() -> None:
     natural, shuffled = (searches(given.log, shuffled=kind) for kind in (False, True))
     judged = clicked(shuffled)
 
-    def quality(score: Any) -> tuple[float, float]:
-        found = unskew.evaluate(score, judged, metrics=["ndcg@10"]).per_query["ndcg@10"]
-        found = found[~np.isnan(found)]
-        return float(found.mean()), float(found.std() / np.sqrt(len(found)))
+    def quality(score: Any) -> FloatArray:
+        return unskew.evaluate(score, judged, metrics=["ndcg@10"]).per_query["ndcg@10"]
 
     print("trained on", natural, "judged by", shuffled)
     print("seed  share of the debiased half" + "".join(f"{share:>8.0%}" for share in SHARES))
+    gains = []
     for seed in range(given.seeds):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ranker = Kept(random_state=seed, n_jobs=1, verbose=0).fit(natural)
+            raw = unskew.UnbiasedLambdaMART(
+                debias=None, early_stopping_rounds=PATIENCE, random_state=seed, n_jobs=1, verbose=0
+            ).fit(natural)
         values = []
-        for share in SHARES:
-            models = tree_weights(
-                ranker.search.found, blend_weights(share, finished=False, raw=True)
-            )
+        for weights in ranker.blends(SHARES):
+            models = tree_weights(ranker.search.found, weights)
             score = sum(w * one.ranker.predict(judged.features) for one, w in models)
-            values.append(quality(score))
-        chosen = quality(ranker.predict(judged.features))
+            values.append(np.nanmean(quality(score)))
+        chosen, rival = (quality(one.predict(judged.features)) for one in (ranker, raw))
+        gains.append(chosen - rival)
         print(
-            f"{seed:>4}  NDCG@10 of clicks          "
-            + "".join(f"{one:>8.4f}" for one, _ in values),
-            f" (± {values[0][1]:.4f}); chosen {ranker.choice_.trust:.0%}: {chosen[0]:.4f}",
+            f"{seed:>4}  NDCG@10 of clicks          " + "".join(f"{one:>8.4f}" for one in values),
+            f"; chosen {ranker.choice_.trust:.0%}: {np.nanmean(chosen):.4f}, "
+            f"LambdaMART on raw clicks {np.nanmean(rival):.4f}",
         )
+    gain = np.mean(gains, axis=0)
+    gain = gain[~np.isnan(gain)]
+    print(
+        f"chosen over raw clicks, the mean of the seeds by search: {gain.mean():+.4f} "
+        f"± {gain.std(ddof=1) / np.sqrt(len(gain)):.4f} (standard error)"
+    )
     print(next(one for one in ranker.choice_.reasons if "logged order" in one))
 
 

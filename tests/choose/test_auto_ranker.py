@@ -51,7 +51,7 @@ class TestWhatIsChosen:
     """The model and the record of how it came about."""
 
     def test_the_choice_tells_everything(self, fitted):
-        """Every part was tried, the weights add up to 1, and the reasons name the decisions."""
+        """Every part was tried or left out for a reason; weights add up to 1, choices are explained."""
         choice = fitted.choice_
         parts = {trial["part"] for trial in choice.trials}
         assert parts == {"blind", "debiased", "finish", "raw", "pairwise"}
@@ -60,9 +60,11 @@ class TestWhatIsChosen:
         models = [t["settings"]["click_model"] for t in choice.trials if t["part"] == "debiased"]
         assert {"pbm", "ubm", "cascade", "trust"} <= set(models)
         reasons = " ".join(choice.reasons)
-        assert "it makes the clicks of held-out queries most likely" in reasons
+        assert re.search(r"larger trees were left out: .* likelier by \d+ in all", reasons)
+        assert "it explains the clicks of held-out queries best" in reasons
         assert "both halves correlate by" in reasons
-        assert re.search(r"the features tell \d+% of the logged order \(", reasons)
+        told = r"tell \d+% of the logged order, and .* DCG of held-out queries by [+-]\d+\.\d% ± \d"
+        assert re.search(told, reasons)
         assert "doubly robust DCG of held-out queries" in reasons
         assert "Pairwise Debiasing is" in reasons
         shown = str(choice)
@@ -84,6 +86,19 @@ class TestWhatIsChosen:
             for part in ("blind", "debiased", "raw")
         }
         assert all(found == [0, 1, 2, 3, 4] for found in folds.values())
+
+    def test_larger_trees_where_clicks_tell_enough(self, log, monkeypatch):
+        """Every fold has a model of more leaves, drawn apart, and the reasons name both sizes."""
+        monkeypatch.setattr("unskew.choose.search.ENOUGH_FOR_LARGER", 0.0)
+        choice = unskew.fit(log, **QUIET).choice_
+        larger = [t for t in choice.trials if t["part"] == "larger"]
+        assert [t["fold"] for t in larger] == [0, 1, 2, 3, 4]
+        small = {t["settings"]["num_leaves"] for t in choice.trials if t["part"] == "debiased"}
+        (leaves,) = {t["settings"]["num_leaves"] for t in larger}
+        assert len(small) == 1
+        assert leaves > max(small)
+        assert choice.weights["larger"] == pytest.approx(choice.weights["debiased"])
+        assert f"with trees of {max(small)} and {leaves} leaves" in " ".join(choice.reasons)
 
     def test_one_click_a_session(self, log):
         """Models that learn from what follows a click are left out; the others are tried."""

@@ -8,25 +8,38 @@ import pytest
 from logs import doubly_robust_dcg, random_log
 from unskew.choose.assembly import _about_trust, averaged
 from unskew.choose.blend import (
+    ADDED,
     ALL_HIDDEN,
+    DOUBTFUL_ERRORS,
+    LEAST_GAIN,
     LITTLE_HIDDEN,
     NOISE_LEFT,
+    NOISE_LEFT_BY_TEN,
+    OWN_MISTAKE,
     QUERIES_A_FEATURE,
     Blend,
+    Gain,
     blend_weights,
     choose_blend,
     finish_helps,
+    known_order,
     tree_weights,
     trust_in_debiasing,
+    trust_of,
 )
 from unskew.choose.budget import Budget, BudgetSpentError
-from unskew.choose.candidates import BLIND, DEBIASED, FINISH, Candidate
+from unskew.choose.candidates import BLIND, DEBIASED, FINISH, LARGER, RAW, Candidate
 from unskew.choose.found import Found, Member
 from unskew.choose.hidden_order import hidden_share
 from unskew.choose.judge import Agreement, Judge
 from unskew.choose.search import Search
 from unskew.rankers.click_model.learned import LearnedClickModel
 from unskew.trees.merging import merged
+
+# Queries for each feature that leave no own mistake.
+MANY = 1e9
+# Held-out clicks that say nothing about the debiased half.
+SILENT = Gain(LEAST_GAIN, np.inf)
 
 
 class TestTheShare:
@@ -44,14 +57,32 @@ class TestTheShare:
     )
     def test_signal_and_noise(self, agreement, expected):
         """The half that shows the signal of the debiased one better gets the weight."""
-        assert trust_in_debiasing(Agreement(*agreement), 0.0, 10).value == expected
+        assert trust_in_debiasing(Agreement(*agreement), 0.0, SILENT, MANY).value == expected
 
+    @pytest.mark.parametrize(
+        ("agreement", "expected"),
+        [
+            ((1.0, 1.0, 0.8, 0.8), 0.5),  # 0.8 - 0.64 to 0.8 - 0.64
+            ((1.0, 1.0, 0.9, 0.9), 0.0),  # 0.8 is less than 0.9 * 0.9
+            ((1.0, 1.0, 0.6, 0.6), 0.8),  # 0.8 - 0.36 to 0.6 - 0.48 is 0.44 to 0.12
+            ((1.0, 1.0, 0.0, 0.0), 1.0),  # only the debiased half says anything of it
+        ],
+    )
+    def test_the_own_mistake(self, agreement, expected):
+        """Of four fifths of a signal the more is left to the other half, the more alike both are."""
+        queries = 4 * OWN_MISTAKE
+        assert trust_in_debiasing(Agreement(*agreement), 0.0, SILENT, queries).value == expected
+
+    @pytest.mark.parametrize("queries", [2.0, 6.0, MANY])
+    @pytest.mark.parametrize("left", [NOISE_LEFT, NOISE_LEFT_BY_TEN])
     @pytest.mark.parametrize("seed", range(5))
-    def test_no_other_sum_is_closer_to_the_signal(self, seed):
-        """Signals and noises are drawn, and every weight is tried."""
+    def test_no_other_sum_is_closer_to_the_relevance(self, seed, left, queries):
+        """Signals, an own mistake and noises are drawn, and every weight is tried."""
         rng = np.random.default_rng(seed)
-        signal, other = rng.normal(size=(2, 2000, 1))
-        mixed = 0.8 * signal + 0.6 * other
+        relevance, other, own = rng.normal(size=(3, 2000, 1))
+        learned = queries / (queries + OWN_MISTAKE)
+        signal = np.sqrt(learned) * relevance + np.sqrt(1 - learned) * own
+        mixed = 0.8 * relevance + 0.6 * other
         noises = rng.normal(size=(2, 2000, 2)) * [[[0.9]], [[0.4]]] * rng.uniform(0.5, 1.0)
         shared = 0.3 * rng.normal(size=(2000, 2))
         models = [
@@ -66,28 +97,28 @@ class TestTheShare:
         agreement = Agreement(
             mean(a, b), mean(c, d), (mean(a, d) + mean(b, c)) / 2, (mean(a, c) + mean(b, d)) / 2
         )
-        found = trust_in_debiasing(agreement, 0.0, 10)
+        found = trust_in_debiasing(agreement, 0.0, SILENT, queries, left)
         # The same signals with as much less noise as the rule takes them to have.
         first, second = (
-            known + np.sqrt(NOISE_LEFT) * (extra + shared)
+            known + np.sqrt(left) * (extra + shared)
             for known, extra in ((signal, noises[0]), (mixed, noises[1]))
         )
         shares = np.linspace(0, 1, 101)
         closeness = [
             np.mean([
                 np.corrcoef(t * first[:, k] / first.std() + (1 - t) * second[:, k] / second.std(),
-                            signal[:, 0])[0, 1] for k in (0, 1)
+                            relevance[:, 0])[0, 1] for k in (0, 1)
             ])
             for t in shares
         ]  # fmt: skip
         assert found.value == pytest.approx(shares[np.argmax(closeness)], abs=0.07)
-        assert found.alike == pytest.approx(0.8, abs=0.06)
+        assert found.alike == pytest.approx(0.8 * np.sqrt(learned), abs=0.06)
 
     def test_lists_that_know_more(self):
         """The more of the logged order the features do not tell, the less is trusted."""
         whole, middle = Agreement(1.0, 1.0, 0.0, 0.0), (ALL_HIDDEN + LITTLE_HIDDEN) / 2
         found = [
-            trust_in_debiasing(whole, hidden, 10).value
+            trust_in_debiasing(whole, hidden, SILENT, 10).value
             for hidden in (0.0, LITTLE_HIDDEN, middle, ALL_HIDDEN, 1.0)
         ]
         assert found == [1.0, 1.0, 0.5, 0.0, 0.0]
@@ -96,43 +127,104 @@ class TestTheShare:
         """With fewer than two queries for each feature the trust is less by the square root."""
         whole = Agreement(1.0, 1.0, 0.0, 0.0)
         shares = [part * QUERIES_A_FEATURE for part in (0.01, 0.25, 0.64, 1.0, 100.0)]
-        found = [trust_in_debiasing(whole, 0.0, share).value for share in shares]
+        found = [trust_in_debiasing(whole, 0.0, SILENT, share).value for share in shares]
         assert found == [0.1, 0.5, 0.8, 1.0, 1.0]
+
+    @pytest.mark.parametrize(
+        ("errors", "expected"),
+        [(-5.0, 0.0), (-2.0, 0.51), (-1.1584, 0.82), (0.0, 1.0), (5.0, 1.0)],
+    )
+    @pytest.mark.parametrize("error", [0.0005, 0.002, 0.05])
+    def test_no_gain_by_its_own_measure(self, error, errors, expected):
+        """The trust falls if the gain is less than the least even when it is two errors more."""
+        gain = Gain(LEAST_GAIN + errors * error, error)
+        assert gain.possible == pytest.approx(expected, abs=0.005)
+        whole = Agreement(1.0, 1.0, 0.0, 0.0)
+        found = trust_in_debiasing(whole, 0.0, gain, 10).value
+        assert found == pytest.approx(expected, abs=0.025)
+
+    @pytest.mark.parametrize(
+        ("errors", "expected"),
+        [(0.0, 0.0), (1.1584, 0.18), (2.0, 0.49), (5.0, 1.0), (50.0, 1.0)],
+    )
+    @pytest.mark.parametrize("hidden", [0.0, (ALL_HIDDEN + LITTLE_HIDDEN) / 2, ALL_HIDDEN])
+    def test_a_sure_gain(self, hidden, errors, expected):
+        """Half of what is missing is added if the gain is the least even when it is two errors less."""
+        gain = Gain(LEAST_GAIN + errors * 0.001, 0.001)
+        assert gain.sure == pytest.approx(expected, abs=0.005)
+        alike, known = Agreement(1.0, 1.0, 1.0, 1.0), known_order(hidden)
+        before = 0.5 * known * gain.possible
+        found = trust_in_debiasing(alike, hidden, gain, MANY).value
+        assert found == pytest.approx(before + (1 - before) * ADDED * known * gain.sure, abs=0.03)
+
+    def test_a_gain_without_error(self):
+        """A gain that is known is enough or not; one of which nothing is known changes nothing."""
+        for gain, likely in (
+            (Gain(LEAST_GAIN, 0.0), (1.0, 1.0)),
+            (Gain(0.99 * LEAST_GAIN, 0.0), (0.0, 0.0)),
+            (Gain(0.0, np.inf), (1.0, 0.0)),
+            (Gain(-1.0, np.inf), (1.0, 0.0)),
+        ):
+            assert (gain.possible, gain.sure) == likely
 
     def test_why_it_is_less(self):
         """The reasons name what took the trust down, and nothing else."""
 
-        def said(hidden, queries):
-            trust = trust_in_debiasing(Agreement(1.0, 1.0, 0.0, 0.0), hidden, queries)
+        def said(hidden, queries, gain):
+            trust = trust_in_debiasing(Agreement(1.0, 1.0, 0.0, 0.0), hidden, gain, queries)
             return _about_trust(Blend({}), trust)
 
         few, unknown = "the features are many for so few queries", "the lists may know what the"
         middle, half = (ALL_HIDDEN + LITTLE_HIDDEN) / 2, QUERIES_A_FEATURE / 4
-        less = "this is 50% of what that would say, because"
-        assert "this is" not in said(0.3, 10.0)
-        assert f"tell 70% of the logged order; {less} {few} (" in said(0.3, half)
-        assert f"{less} {unknown}" in said(middle, 10.0)
-        assert f"because {few} and {unknown}" in said(middle, half)
+        silent, sure = Gain(LEAST_GAIN, 0.1), Gain(0.1, 0.01)
+        ends = "because that is corrected by the same examination"
+        less = "of what that would say, because"
+        assert said(0.3, 10.0, silent).endswith(f"by +0.3% ± 10.0%, in its favour {ends}")
+        assert f"{ends}; this is 50% {less} {few}" in said(0.3, half, silent)
+        assert f"{less} {unknown}" in said(middle, 10.0, silent)
+        assert f"because {few} and {unknown}" in said(middle, half, silent)
+        none = said(0.3, 10.0, Gain(LEAST_GAIN - DOUBTFUL_ERRORS * 0.001, 0.001))
+        assert none.endswith(f"; this is 51% {less} even its own measure sees next to no gain")
+        added = "of what was missing is added, as a gain is sure"
+        assert said(0.3, 10.0, sure).endswith(
+            f"by +10.0% ± 1.0%, in its favour {ends}; 50% {added}"
+        )
+        assert f"; 25% {added}" in said(middle, 10.0, sure)
 
     def test_weights(self):
         """LambdaMART takes a third of the one half and half of the other; no part has a share of 0."""
-        assert blend_weights(0.0, finished=True, raw=False) == {"blind": 1.0}
-        assert blend_weights(1.0, finished=False, raw=True) == {"debiased": 1.0}
-        found = blend_weights(0.75, finished=True, raw=False)
+        assert blend_weights(0.0, [FINISH]) == {"blind": 1.0}
+        assert blend_weights(1.0, [RAW]) == {"debiased": 1.0}
+        found = blend_weights(0.75, [FINISH])
         assert found == pytest.approx({"blind": 0.25, "debiased": 0.5, "finish": 0.25})
-        found = blend_weights(0.25, finished=False, raw=True)
+        found = blend_weights(0.25, [RAW])
         assert found == pytest.approx({"blind": 0.375, "raw": 0.375, "debiased": 0.25})
+
+    def test_weights_of_larger_trees(self):
+        """Larger trees take half of the debiased likelihood, with a finish or without."""
+        found = blend_weights(0.75, [FINISH, LARGER])
+        assert found == pytest.approx(
+            {"blind": 0.25, "debiased": 0.25, "larger": 0.25, "finish": 0.25}
+        )
+        found = blend_weights(0.5, [RAW, LARGER])
+        assert found == pytest.approx(
+            {"blind": 0.25, "raw": 0.25, "debiased": 0.25, "larger": 0.25}
+        )
+        assert blend_weights(0.0, [LARGER]) == {"blind": 1.0}
+        assert trust_of(blend_weights(0.35, [RAW, LARGER, FINISH])) == pytest.approx(0.35)
 
 
 @pytest.fixture(scope="module")
 def search():
-    """A whole search on a small log."""
+    """A whole search on a small log, larger trees included."""
     data = random_log(3, n_queries=25, sessions_per_query=20)
     found = Search(
         data, common={"booster": "lightgbm", "n_jobs": 1}, debias="click-model", seed=0,
         budget=Budget(100),
     )  # fmt: skip
-    found.run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("unskew.choose.search.ENOUGH_FOR_LARGER", -np.inf)
+        found.run()
     return found
 
 
@@ -212,7 +304,16 @@ def test_the_choice_follows_from_agreement_and_order(search):
     agreement = judge.agreement({"blind": 0.5, "raw": 0.5})
     undebiased = judge.blended({"blind": 0.5, "raw": 0.5})
     hidden = hidden_share(search.data, search.folds.of_query, undebiased)
-    assert trust == trust_in_debiasing(agreement, hidden, 25 / search.data.features.n_features)
+    queries_a_feature = 25 / search.data.features.n_features
+    more = ["raw", "larger"]
+    debiased, other = (judge.per_query(judge.blended(blend_weights(k, more))) for k in (1.0, 0.0))
+    error = (debiased - other).std(ddof=1) / np.sqrt(len(other))
+    gain = Gain(*(np.array([(debiased - other).mean(), error]) / other.mean()))
+    np.testing.assert_allclose(trust.gain, gain)
+    expected = trust_in_debiasing(
+        agreement, hidden, trust.gain, queries_a_feature, NOISE_LEFT_BY_TEN
+    )
+    assert trust == expected
     assert chosen is blends[0]
     assert chosen.trust == pytest.approx(trust.value)
     assert {round(one.trust, 9) for one in blends} >= {0.0, 1.0}
@@ -225,7 +326,41 @@ def test_without_halves_nothing_is_trusted_more(search):
     chosen, blends, trust = choose_blend(Judge(search.data, search.folds, found), found)
     assert trust is None
     assert blends == [chosen]
-    assert chosen.weights == pytest.approx({"blind": 0.25, "raw": 0.25, "debiased": 0.5})
+    assert chosen.weights == pytest.approx(
+        {"blind": 0.25, "raw": 0.25, "debiased": 0.25, "larger": 0.25}
+    )
+
+
+def test_larger_trees_count_once_every_fold_has_them(search):
+    """A search that ended among the models with larger trees leaves them out."""
+    members = dict(search.found.members)
+    members[LARGER] = {0: members[LARGER][0]}
+    found = Found(members, chosen=search.found.chosen, halves=search.found.halves)
+    judge = Judge(search.data, search.folds, found)
+    chosen, _, trust = choose_blend(judge, found)
+    assert LARGER not in chosen.weights
+    whole, _, of_ten = choose_blend(Judge(search.data, search.folds, search.found), search.found)
+    assert LARGER in whole.weights or whole.trust == 0
+    # Ten models have less noise than five; nothing else differs.
+    agreement = judge.agreement({"blind": 0.5, "raw": 0.5})
+    queries_a_feature = 25 / search.data.features.n_features
+    for left, found_trust in ((NOISE_LEFT, trust), (NOISE_LEFT_BY_TEN, of_ten)):
+        expected = trust_in_debiasing(
+            agreement, trust.hidden, found_trust.gain, queries_a_feature, left
+        )
+        assert found_trust == expected
+    assert chosen.trust <= whole.trust
+
+
+@pytest.mark.parametrize("part", [BLIND, DEBIASED])
+def test_strengths_are_estimated_when_they_are_needed(search, part):
+    """What a candidate is spared in training comes out as a training alone would have it."""
+    member, fold = search.found.of(part)[1], search.folds[1]
+    alone = member.candidate.make(search.seed + 101, search._common)
+    alone._estimates_strength = True
+    alone.fit(fold.training, validation=fold.held_out)
+    assert np.array_equal(alone.predict(fold.held_out.features), member.score)
+    assert alone.prior_strength_ == search.strength(member) == member.ranker.prior_strength_
 
 
 def test_a_finish_must_help_clearly(search):

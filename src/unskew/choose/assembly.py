@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import expit
 
 from unskew.array_types import FloatArray
-from unskew.choose.blend import Blend, Trust, choose_blend, known_order, tree_weights
-from unskew.choose.candidates import BLIND, DEBIASED, FINISH, PAIRWISE, RAW, TITLES
+from unskew.choose.blend import ADDED, Blend, Trust, choose_blend, known_order, tree_weights
+from unskew.choose.candidates import BLIND, DEBIASED, FINISH, LARGER, PAIRWISE, RAW, TITLES
 from unskew.choose.choice import Choice
 from unskew.choose.found import Found, Member
 from unskew.choose.judge import Judge
@@ -24,6 +24,8 @@ from unskew.trees.merging import merged
 
 # A whole ranker takes the place of the blend only if it is better by so many standard errors.
 CLEARLY = 3.0
+# What changes the trust by less than a tenth is not named.
+NOTEWORTHY = 0.9
 NEWTON_STEPS, LARGEST_STEP = 10, 2.0
 # About how many documents the offset of the click model is found on.
 CALIBRATED = 5_000
@@ -64,7 +66,7 @@ def assemble(search: Search, booster: str) -> Assembly:
         likelihood = model.on(search.data)
         likelihood.evidence(judge.relevance)
         bias = likelihood.position_bias()
-    strengths = [one.ranker.prior_strength_ for one in members]
+    strengths = [search.strength(one) for one in members]
     reasons += found.notes
     choice = Choice.of(weights, reasons, found.trials, blends, search.budget.spent)
     return Assembly(trees, choice, model, offset, float(np.median(strengths)), bias)
@@ -106,9 +108,13 @@ def _about_click_model(found: Found) -> list[str]:
         return []
     settings = found.chosen.settings
     names = list(dict.fromkeys(str(one.settings["click_model"]) for one in tried))
+    sizes = [settings["num_leaves"]]
+    sizes += [one.candidate.settings["num_leaves"] for one in found.of(LARGER).values()]
+    leaves = " and ".join(map(str, dict.fromkeys(sizes)))
     return [
-        f"click model {settings['click_model']} with trees of {settings['num_leaves']} leaves: "
-        f"of {', '.join(names)} it makes the clicks of held-out queries most likely"
+        f"click model {settings['click_model']} with trees of {leaves} leaves: "
+        f"of {', '.join(names)} it explains the clicks of held-out queries best, with what features add "
+        "counted twice"
     ]
 
 
@@ -116,18 +122,23 @@ def _about_trust(chosen: Blend, trust: Trust | None) -> str:
     if trust is None:
         only = "positions are ignored" if chosen.trust == 0 else "both halves count the same"
         return f"{only}: the search did not come to judge a debiased half"
-    known = known_order(trust.hidden)
+    known, gain = known_order(trust.hidden), trust.gain
     less = ["the features are many for so few queries"] if trust.enough < 1.0 else []
     less += ["the lists may know what the features do not"] if known < 1.0 else []
+    less += ["even its own measure sees next to no gain"] if gain.possible < NOTEWORTHY else []
     why = ""
     if less:
-        left = trust.enough * known
+        left = trust.enough * known * gain.possible
         why = f"; this is {left:.0%} of what that would say, because {' and '.join(less)}"
+    if gain.sure > 1.0 - NOTEWORTHY:
+        why += f"; {ADDED * known * gain.sure:.0%} of what was missing is added, as a gain is sure"
     return (
         f"{trust.value:.0%} debiased: without their noise, which is {trust.noise:.0%} of a debiased "
-        f"model of two fifths of the queries, both halves correlate by {trust.alike:.2f}, and the "
-        f"features tell {1.0 - trust.hidden:.0%} of the logged order{why} (the DCG does not decide it: "
-        "it is corrected by the same examination)"
+        f"model of two fifths of the queries, both halves correlate by {trust.alike:.2f}, "
+        f"{trust.own:.0%} of what debiased models say in common counts as their own mistake, the "
+        f"features tell {1.0 - trust.hidden:.0%} of the logged order, and the debiased half alone "
+        f"changes the DCG of held-out queries by {gain.value:+.1%} ± {gain.error:.1%}, in its favour "
+        f"because that is corrected by the same examination{why}"
     )
 
 

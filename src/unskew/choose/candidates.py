@@ -11,11 +11,13 @@ from unskew.log.impressions import Impressions
 from unskew.registry import CLICK_MODELS, RANKERS
 
 # The parts of a blend, and the two whole rankers that are held against it.
-BLIND, DEBIASED, FINISH, RAW, PAIRWISE = "blind", "debiased", "finish", "raw", "pairwise"
+BLIND, DEBIASED, LARGER, FINISH = "blind", "debiased", "larger", "finish"
+RAW, PAIRWISE = "raw", "pairwise"
 
 TITLES = {
     BLIND: "click likelihood, position ignored",
     DEBIASED: "click likelihood",
+    LARGER: "click likelihood, larger trees",
     FINISH: "LambdaMART on posterior relevance",
     RAW: "LambdaMART on raw clicks",
     PAIRWISE: "Pairwise Debiasing",
@@ -25,6 +27,7 @@ TITLES = {
 SHORT = {
     BLIND: "position ignored",
     DEBIASED: "debiased",
+    LARGER: "debiased, larger trees",
     FINISH: "LambdaMART on posterior relevance",
     RAW: TITLES[RAW],
     PAIRWISE: TITLES[PAIRWISE],
@@ -33,12 +36,15 @@ SHORT = {
 # The click models that are tried, those with many parameters last: they explain clicks without any
 # relevance. Contextual where the log has contexts.
 CLICK_MODELS_TRIED = ("pbm", "cascade", "trust", "ubm")
-# What the default number of leaves is multiplied by: click models are compared with the first.
-SIZES_TRIED = (0.4, 1.0)
+# What the default number of leaves is multiplied by in each half of the debiased models: click models
+# are compared with the smaller trees, which are steadier, and larger ones miss less.
+SMALL_TREES, LARGE_TREES = 0.4, 1.0
 FEWEST_LEAVES = 3
 # Leaves of the likelihood are drawn to 0 as if by 5 of information, in each booster's words, and where
 # the booster can, thresholds of splits are drawn at random, which makes the mean of models steadier.
 STEADY = {"lightgbm": {"lambda_l2": 5.0, "extra_trees": True}, "xgboost": {"reg_lambda": 5.0}}
+# With few features LightGBM grows the same trees sooner if it counts row by row.
+FEW_FEATURES, BY_ROWS = 64, {"lightgbm": {"force_row_wise": True}}
 # Candidates are many, so each takes fewer, larger steps than a ranker that is trained alone.
 LIKELIHOOD = {
     "n_estimators": 250, "learning_rate": 0.15, "em_steps": 1, "early_stopping_rounds": 12,
@@ -82,6 +88,8 @@ class Candidate:
         )
         ranker._remembers_log = False  # the blend remembers it once
         ranker._measures_examination = False
+        ranker._estimates_strength = False  # a few of them need it, and only in the end
+        ranker._keeps_held_out_score = True
         return ranker
 
 
@@ -94,6 +102,11 @@ def debiased(model: str, leaves: int, debias: Any) -> Candidate:
     """The likelihood of the clicks by a click model, or with an examination that is given."""
     settings = {"click_model": model, "num_leaves": leaves, "debias": debias}
     return Candidate(DEBIASED, "click-model", settings)
+
+
+def larger(chosen: Candidate, leaves: int) -> Candidate:
+    """The chosen likelihood with more leaves."""
+    return Candidate(LARGER, chosen.ranker, {**chosen.settings, "num_leaves": leaves})
 
 
 def finish(leaves: int) -> Candidate:

@@ -30,13 +30,18 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A trained ranker and what it says about the held-out documents of its fold."""
+    """A trained ranker and what it says about the held-out documents of its fold.
+
+    ``gain`` is how much likelier it makes their clicks than one relevance for all; None where it is no
+    model of clicks.
+    """
 
     candidate: Candidate
     ranker: Any
     fold: int
     score: FloatArray
     relevance: FloatArray | None
+    gain: float | None = None
 
     @property
     def spread(self) -> float:

@@ -1,12 +1,15 @@
 """Search: trains candidates on folds of the queries, the most telling ones first.
 
 1. On one fold: the likelihood that ignores positions, then one model of the likelihood for each click
-   model. The clicks of the held-out queries choose the click model, then the size of its trees; a
-   training that cannot catch up with the best one is given up.
+   model. The clicks of the held-out queries choose the click model, and what the features add to their
+   likelihood counts twice: parameters of a click model may take up in what queries differ, which says
+   nothing of the order of results. A training that cannot catch up with the best one is given up.
 2. On every fold: the chosen likelihood, which is the debiased half of a blend, then the one that ignores
    positions and LambdaMART on raw clicks, which are the other. Then each of the three on two halves of
    the queries without one in common, which shows how far they are noise.
-3. On one fold: LambdaMART on the posterior relevance, and on the others if the ranking of held-out
+3. On every fold: the chosen likelihood with larger trees, for the debiased half, if the clicks tell
+   enough for them.
+4. On one fold: LambdaMART on the posterior relevance, and on the others if the ranking of held-out
    queries gains from it; then Pairwise Debiasing, to hold the blend against.
 
 What is found when the budget ends, or when the user interrupts, is what the model is made of. On a
@@ -28,14 +31,19 @@ from unskew.array_types import FloatArray
 from unskew.choose.blend import finish_helps
 from unskew.choose.budget import Budget, BudgetSpentError
 from unskew.choose.candidates import (
+    BY_ROWS,
     DEBIASED,
+    FEW_FEATURES,
     FEWEST_LEAVES,
-    SIZES_TRIED,
+    LARGE_TREES,
+    LARGER,
+    SMALL_TREES,
     Candidate,
     blind,
     click_models_for,
     debiased,
     finish,
+    larger,
     pairwise,
     raw,
 )
@@ -54,10 +62,14 @@ from unskew.rankers.training import Callback
 MOST_DOCUMENTS, EXPLORED = 500_000, 40_000
 # About how many documents the scores of models of two halves are compared on, and folds at most.
 COMPARED, MOST_COMPARED = 4_000, 3
-# A later candidate must raise the log-likelihood of all held-out clicks by so much to take the place.
+# A later candidate must raise what is explained of all held-out clicks by so much to take the place.
 CLEARLY_BETTER = 12.0
 # The log-likelihood of the held-out clicks of a fold must rise by more than chance makes it rise.
 LEAST_GAIN, NEWTON_STEPS = 3.0, 6
+# By so much the log-likelihood of the held-out clicks of a fold must rise for larger trees to be of use.
+ENOUGH_FOR_LARGER = 150.0
+# The random seeds of the models with larger trees, from those of the others.
+_APART = 50
 
 
 class InterruptedSearchError(Exception):
@@ -115,7 +127,9 @@ class Search:
                 f"learned from {self.data.n_queries:,} queries drawn at random of {data.n_queries:,}: "
                 f"with all of them there were more than {most_documents:,} documents"
             )
-        self._common, self._debias, self.seed = common, debias, seed
+        few = data.features.n_features <= FEW_FEATURES
+        self._common = {**common, **(BY_ROWS.get(common["booster"], {}) if few else {})}
+        self._debias, self.seed = debias, seed
         self.told: Callable[[Trial, PositionBias], bool] = lambda trial, bias: False
         self.interrupted = False
         self.folds = Folds.of(self.data, np.random.default_rng([seed, 1]))
@@ -132,6 +146,7 @@ class Search:
             self._fill_folds()
             if self.found.chosen is not None:
                 self._train_halves(self.found.chosen)
+                self._train_larger(self.found.chosen)
                 self._finish()
             self._train(pairwise(self.leaves), 0)
         except BudgetSpentError:
@@ -165,7 +180,7 @@ class Search:
     # Step 1 -------------------------------------------------------------------------------------
 
     def _explore(self) -> Candidate:
-        """The debiased candidate whose model makes the clicks of held-out queries most likely."""
+        """The debiased candidate whose model explains the clicks of held-out queries best."""
         folds = self._explored()
         learned = isinstance(self._debias, str) and self._debias == "click-model"
         names = click_models_for(self.data) if learned else ["pbm"]
@@ -175,28 +190,25 @@ class Search:
 
         def attempt(candidate: Candidate) -> None:
             member = self._train(candidate, 0, folds, race.lost)
-            value = self.found.trials[-1].log_likelihood
-            tried.append((-np.inf if value is None else value, candidate))
+            tried.append((_explained(self.found.trials[-1], shown), candidate))
             if best() is candidate:
                 race.lead(member.ranker.validation_history_)
                 self._keep_chosen(candidate, member, folds)
 
         def best() -> Candidate:
-            """The first that no later one clearly beats: simple models and default sizes first."""
+            """The first that no later one clearly beats: simple models first."""
             value, candidate = tried[0]
             for other, later in tried[1:]:
-                if (other - value) * shown > CLEARLY_BETTER:
+                if other - value > CLEARLY_BETTER:
                     value, candidate = other, later
             return candidate
 
-        first, *others = dict.fromkeys(
-            max(round(s * self.leaves), FEWEST_LEAVES) for s in SIZES_TRIED
-        )
         for name in names:
-            attempt(debiased(name, first, self._debias))
-        for leaves in others:
-            attempt(debiased(best().settings["click_model"], leaves, self._debias))
+            attempt(debiased(name, self._leaves(SMALL_TREES), self._debias))
         return best()
+
+    def _leaves(self, size: float) -> int:
+        return max(round(size * self.leaves), FEWEST_LEAVES)
 
     def _keep_chosen(self, candidate: Candidate, member: Member, folds: Folds) -> None:
         self.found.chosen = candidate
@@ -231,7 +243,22 @@ class Search:
                 for candidate in (chosen, self._blind, self._raw):
                     self.found.add_half(self._train_on(candidate, number, part))
 
-    # Step 3 -------------------------------------------------------------------------------------
+    # Steps 3 and 4 ------------------------------------------------------------------------------
+
+    def _train_larger(self, chosen: Candidate) -> None:
+        """The chosen likelihood with larger trees on every fold, if the clicks tell enough for them."""
+        gains = [one.gain for one in self.found.of(DEBIASED).values() if one.gain is not None]
+        gain = float(np.mean(gains))
+        if gain < ENOUGH_FOR_LARGER:
+            self.found.notes.append(
+                "larger trees were left out: the clicks of held-out queries become likelier by "
+                f"{gain:.0f} in all, and by less than {ENOUGH_FOR_LARGER:.0f} they tell too "
+                "little for them"
+            )
+            return
+        candidate = larger(chosen, self._leaves(LARGE_TREES))
+        for fold in range(len(self.folds)):
+            self._train(candidate, fold)
 
     def _finish(self) -> None:
         """LambdaMART on each fold, on the posterior relevance of the documents of the others."""
@@ -241,11 +268,19 @@ class Search:
         posterior = np.empty(len(self.data.documents))
         for number, member in members.items():
             fold = self._fold(self.folds, number)
+            self.strength(member)
             posterior[fold.documents] = member.ranker.posterior(fold.held_out).relevance
         self._train_finish(0, posterior)
         if finish_helps(Judge(self.data, self.folds, self.found), self.found):
             for number in range(1, len(self.folds)):
                 self._train_finish(number, posterior)
+
+    def strength(self, member: Member) -> float:
+        """How many examined impressions the features are worth to a model of the likelihood."""
+        if member.ranker.prior_strength_ is None:
+            held_out = self._fold(self.folds, member.fold).held_out
+            member.ranker.estimate_strength(held_out, held_out.patterns.mass)
+        return float(member.ranker.prior_strength_)
 
     def _train_finish(self, number: int, posterior: FloatArray) -> None:
         query = self.data.documents.query
@@ -295,8 +330,9 @@ class Search:
     ) -> Member:
         self.budget.begin()
         started = time.perf_counter()
-        # Models that are compared must not share what they draw at random.
-        ranker = candidate.make(self.seed + 101 * number + fold.half, self._common)
+        # Models that are compared or added up must not share what they draw at random.
+        drawn = 101 * number + fold.half + (_APART if candidate.part == LARGER else 0)
+        ranker = candidate.make(self.seed + drawn, self._common)
         with warnings.catch_warnings():
             # What a candidate warns of is no news of the blend; `remarks` has that.
             warnings.simplefilter("ignore")
@@ -324,11 +360,13 @@ class Search:
 
 
 def _member(candidate: Candidate, ranker: Any, number: int, fold: Fold) -> Member:
-    score = ranker.predict(fold.held_out.features)
-    relevance = None
-    if candidate.ranker == "click-model":
-        relevance = expit(ranker.offset_ + score)
-    return Member(candidate, ranker, number, score, relevance)
+    if candidate.ranker != "click-model":
+        return Member(candidate, ranker, number, ranker.predict(fold.held_out.features), None)
+    score, ranker._held_out_score = ranker._held_out_score, None
+    if len(score) < len(fold.held_out.documents):  # some were not shown, or no round was complete
+        score = ranker.predict(fold.held_out.features)
+    relevance = expit(ranker.offset_ + score)
+    return Member(candidate, ranker, number, score, relevance, _gain(ranker, relevance, fold))
 
 
 def _trial(member: Member, fold: Fold, seconds: float) -> Trial:
@@ -344,16 +382,22 @@ def _trial(member: Member, fold: Fold, seconds: float) -> Trial:
         member.ranker.trees_.n_rounds, seconds,
     )  # fmt: skip
     if history and member.relevance is not None:
-        found.log_likelihood = max(history)
-        found.gain = _gain(member, fold)
+        found.log_likelihood, found.gain = max(history), member.gain
     return found
 
 
-def _gain(member: Member, fold: Fold) -> float:
+def _explained(trial: Trial, shown: float) -> float:
+    """The log-likelihood of all held-out clicks; what the features add to it counts twice."""
+    if trial.log_likelihood is None or trial.gain is None:
+        return -np.inf
+    return trial.log_likelihood * shown + trial.gain
+
+
+def _gain(ranker: Any, relevance: FloatArray, fold: Fold) -> float:
     """How much likelier the held-out clicks are than with the best one relevance for all."""
-    likelihood = member.ranker.click_model_.on(fold.held_out)
-    present = likelihood.evidence(member.relevance).log_likelihood
-    offset, n = member.ranker.offset_, len(fold.held_out.documents)
+    likelihood = ranker.click_model_.on(fold.held_out)
+    present = likelihood.evidence(relevance).log_likelihood
+    offset, n = ranker.offset_, len(fold.held_out.documents)
     for _ in range(NEWTON_STEPS):
         evidence = likelihood.evidence(np.full(n, expit(offset)))
         information = max(float(evidence.information.sum()), 1e-12)
@@ -375,4 +419,4 @@ def expected_trials(data: Impressions, debias: Any, n_folds: int) -> int:
     models = len(click_models_for(data)) if learned else 1
     again = n_folds if len(data.documents) > EXPLORED else n_folds - 1
     again += 6 * _folds_compared(len(data.documents), n_folds)
-    return 1 + models + len(SIZES_TRIED) - 1 + again + (n_folds - 1) + n_folds + 2
+    return 1 + models + again + (n_folds - 1) + n_folds + n_folds + 2

@@ -234,6 +234,8 @@ class Ranker(BaseEstimator, ABC):
     _remembers_log: ClassVar[bool] = True
     # Whether `fit` measures an examination that it learned once more; only its reader needs that.
     _measures_examination: ClassVar[bool] = True
+    # Whether `fit` estimates how much the features are worth beside the clicks, where a ranker can.
+    _estimates_strength: ClassVar[bool] = True
 
     @property
     def _holds_out(self) -> bool:

@@ -37,7 +37,7 @@ def test_the_offset_is_the_best_one_relevance(name):
     n = len(data.documents)
     offset = starting_offset(objective, n, start_curves(likelihood))
     total = {
-        shift: objective.evidence(np.full(n, expit(offset + shift))).log_likelihood
+        shift: likelihood.evidence(np.full(n, expit(offset + shift))).log_likelihood
         for shift in (-0.05, 0.0, 0.05)
     }
     assert total[0.0] > max(total[-0.05], total[0.05])

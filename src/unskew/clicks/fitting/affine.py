@@ -63,18 +63,19 @@ FEWEST_OF_SCALE = 0.01
 def _expect(cells, slope, base, relevance, documents, states, chance):  # type: ignore[no-untyped-def]
     """The E-step: add up what every cell says.
 
-    ``documents`` are expected relevant impressions and, unless ``chance`` is empty, the information
-    about the logit; ``states`` are relevant and clicked ones, and relevant ones. ``chance`` is filled
-    with P(click) of each cell.
+    ``documents`` are expected relevant impressions and the information about the logit; ``states`` are
+    relevant and clicked ones, and relevant ones. ``chance`` is filled with P(click) of each cell,
+    unless it is empty.
     """
     whole = len(chance) > 0
-    k = 0
-    while k < len(cells.document):
-        d = cells.document[k]
+    # Unsigned indices: a signed one may count from the end, which costs a look.
+    k, end = np.uint64(0), np.uint64(len(cells.document))
+    while k < end:
+        d = np.uint64(cells.document[k])
         r = relevance[d]
         relevants, information = 0.0, 0.0
-        while k < len(cells.document) and cells.document[k] == d:
-            s, n, c = cells.state[k], cells.shown[k], cells.clicks[k]
+        while k < end and np.uint64(cells.document[k]) == d:
+            s, n, c = np.uint64(cells.state[k]), cells.shown[k], cells.clicks[k]
             a, b = slope[s], base[s]
             p = min(max(b + (a - b) * r, _TINY), 1.0 - _TINY)
             # One division instead of three.
@@ -84,10 +85,10 @@ def _expect(cells, slope, base, relevance, documents, states, chance):  # type: 
             relevants += relevant
             states[s, 0] += hit
             states[s, 1] += relevant
+            information += n * (a - b) * (a - b) * scale
             if whole:
-                information += n * (a - b) * (a - b) * scale
                 chance[k] = p
-            k += 1
+            k += np.uint64(1)
         documents[0, d] = relevants
         documents[1, d] = information * (r * (1.0 - r)) ** 2
 

@@ -71,8 +71,7 @@ class ClickLikelihood(Protocol):
     def evidence(self, relevance: FloatArray, *, whole: bool = True) -> Evidence:
         """What the clicks say about these relevances, by the model's present parameters.
 
-        With ``whole=False`` it is the E-step alone, which takes less time: the log-likelihood is NaN,
-        and gradient and information say nothing.
+        With ``whole=False`` the log-likelihood is NaN, which saves the time of its logarithms.
         """
 
     def maximise(self, evidence: Evidence, prior: FloatArray, strength: float) -> FloatArray:

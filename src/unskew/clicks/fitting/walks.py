@@ -16,6 +16,8 @@ from unskew.clicks.fitting.log_clicks import LogArrays
 from unskew.compiling import INNER
 
 _TINY = 1e-12
+# Indices in the busiest loops are unsigned: a signed one may count from the end, which costs a look.
+_ONE = np.uint64(1)
 
 
 class ChainCounts(NamedTuple):
@@ -112,12 +114,13 @@ def chain_counts(log: LogArrays, n_documents: int, n_positions: int) -> ChainCou
 @njit(error_model="numpy", **INNER)
 def silent_from(counts, values, first, end, silent):  # type: ignore[no-untyped-def]
     """Fill ``silent[k]``, the chance of no click from entry ``first + k`` on if it is examined."""
-    n = end - first
-    silent[n] = 1.0
-    for k in range(n - 1, -1, -1):
-        go_on = values.after_skip[counts.place[first + k]]
-        rest = go_on * silent[k + 1] + 1.0 - go_on
-        silent[k] = (1.0 - values.relevance[counts.document[first + k]]) * rest
+    start, k = np.uint64(first), np.uint64(end - first)
+    below = silent[k] = 1.0
+    while k > 0:
+        k -= _ONE
+        go_on = values.after_skip[np.uint64(counts.place[start + k])]
+        rest = go_on * below + 1.0 - go_on
+        below = silent[k] = (1.0 - values.relevance[np.uint64(counts.document[start + k])]) * rest
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -134,17 +137,17 @@ def below_last_click(counts, values, sums, longest, whole):  # type: ignore[no-u
     for page in range(len(counts.shown)):
         if counts.shown[page] <= 0.0:
             continue
-        first, end = counts.page_offsets[page], counts.page_offsets[page + 1]
+        first, end = np.uint64(counts.page_offsets[page]), np.uint64(counts.page_offsets[page + 1])
         silent_from(counts, values, first, end, silent)
         reached = counts.silent[page]
         if whole and reached > 0.0:
             total += reached * np.log(max(silent[0], _TINY))
         for entry in range(first, end):
-            d, k = counts.document[entry], counts.place[entry]
-            below = silent[entry - first + 1]
+            d, k = np.uint64(counts.document[entry]), np.uint64(counts.place[entry])
+            below = silent[entry - first + _ONE]
             sums.examined[d] += reached
             ended = counts.ended[entry]
-            if entry + 1 == end:
+            if entry + _ONE == end:
                 # Whether a click on the last result satisfied does not show.
                 continue
             if reached > 0.0:

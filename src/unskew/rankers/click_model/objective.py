@@ -27,7 +27,7 @@ class Objective(Protocol):
         """How examination falls with the position."""
 
     def evidence(self, relevance: FloatArray) -> Evidence:
-        """What clicks or labels say about these relevances."""
+        """What clicks or labels say about these relevances, if not how likely they are."""
 
     def update(self, relevance: FloatArray, n_steps: int | None = None) -> None:
         """Re-estimate how clicks come about, given these relevances, in so many steps."""
@@ -82,7 +82,7 @@ class ClickObjective:
 
     def evidence(self, relevance: FloatArray) -> Evidence:
         """What the clicks say about these relevances."""
-        return tempered(self.likelihood, self._p).evidence(relevance)
+        return tempered(self.likelihood, self._p).evidence(relevance, whole=False)
 
     def update(self, relevance: FloatArray, n_steps: int | None = None) -> None:
         """So many EM steps of the click model, by default those of a round."""

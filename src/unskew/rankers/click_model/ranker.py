@@ -179,6 +179,9 @@ class ClickModelRanker(TreeRanker):
     prior_strength_: float | None
     # How much each pattern counts among the held-out ones, while `fit` runs.
     _held_out: FloatArray | None = None
+    # A search scores the held-out documents of every ranker, and has no need to do so again.
+    _keeps_held_out_score = False
+    _held_out_score: FloatArray | None = None
 
     def __init__(
         self,
@@ -378,12 +381,19 @@ class ClickModelRanker(TreeRanker):
         n_trees, self.click_model_ = found if model is None else model
         self.trees_ = training.grower.finish(max(1, n_trees))
         self.offset_, self.prior_strength_ = training.offset, None
-        if training.unseen is not None and self.click_model_ is not None:
-            data, mass = training.unseen
-            prior = self._relevance(data)
-            evidence = self._likelihood(data, mass, self.click_model_).evidence(prior)
-            counted = informed_trials(prior, evidence.information, evidence.gradient)
-            self.prior_strength_ = estimate_strength(*counted, prior)
+        if training.watch is not None and self._keeps_held_out_score:
+            self._held_out_score = training.watch.best_score
+        if training.unseen is not None and self._estimates_strength:
+            self.estimate_strength(*training.unseen)
+
+    def estimate_strength(self, data: Impressions, mass: FloatArray) -> None:
+        """Set how many examined impressions the features are worth, by clicks of these documents."""
+        if self.click_model_ is None:
+            return
+        prior = self._relevance(data)
+        evidence = self._likelihood(data, mass, self.click_model_).evidence(prior)
+        counted = informed_trials(prior, evidence.information, evidence.gradient)
+        self.prior_strength_ = estimate_strength(*counted, prior)
 
     # Using --------------------------------------------------------------------------------------
 

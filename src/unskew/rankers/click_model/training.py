@@ -69,6 +69,7 @@ class LikelihoodTraining(TreeRounds):
         self.notices: list[str] = []
         self._documents, self._most_looks = start.documents, start.most_looks
         self._relevance = np.full(start.n_documents, expit(start.offset))
+        self._look()
 
     @property
     def bias(self) -> PositionBias:
@@ -77,7 +78,7 @@ class LikelihoodTraining(TreeRounds):
 
     def step(self) -> bool:
         """One tree and the EM steps after it; False if no split was possible."""
-        relevance = self._present_relevance()
+        relevance = self._relevance
         evidence = self.objective.evidence(relevance)
         gradient, information = evidence.gradient, evidence.information
         if self._most_looks is not None:
@@ -85,12 +86,13 @@ class LikelihoodTraining(TreeRounds):
             gradient, information = counted * gradient, counted * information
         if not self.grow(-gradient[self._documents], information[self._documents]):
             return False
-        self.objective.update(self._present_relevance())
+        self._look()
+        self.objective.update(self._relevance)
         return True
 
-    def _present_relevance(self) -> FloatArray:
+    def _look(self) -> None:
+        """Take over the scores of the trees."""
         self._relevance[self._documents] = expit(self.offset + self.grower.score)
-        return self._relevance
 
     def model(self) -> Round:
         """How many trees there are, and the click model."""

@@ -35,7 +35,8 @@ class HeldOut(NamedTuple):
 class LikelihoodValidation:
     """The mean log-likelihood of held-out impressions, clicked or not, after every round.
 
-    ``offset`` is the logit of the relevance at a score of 0.
+    ``offset`` is the logit of the relevance at a score of 0; ``best_score`` are the scores of the held
+    out documents after the best round, none before the first one.
     """
 
     name = "log-likelihood"
@@ -45,6 +46,7 @@ class LikelihoodValidation:
         self.features = held_out.features.take(held_out.documents)
         self._held_out, self._offset = held_out, offset
         self._relevance = np.full(len(held_out.features), expit(offset))
+        self.best_score = np.empty(0)
         self._measures: list[float] = []
         self._without_a_tree = self._measure()
 
@@ -60,7 +62,10 @@ class LikelihoodValidation:
     def look(self, score: FloatArray) -> None:
         """Note the mean log-likelihood of one more round."""
         self._relevance[self._held_out.documents] = expit(self._offset + score)
-        self._measures.append(self._measure())
+        measure = self._measure()
+        if measure > max(self._measures, default=-np.inf):
+            self.best_score = score.copy()
+        self._measures.append(measure)
 
     def measures(self, bias: PositionBias) -> FloatArray:
         """That of every round; each is judged with its own parameters of the click model."""
