@@ -32,9 +32,9 @@ TITLES = {
 DEVELOPED = (
     "Defaults and rules were developed on seeds 101 to 104 of the three generators, with 40 to 2,500 "
     "training queries, and of clicks on MQ2008 and MSLR; cells of seeds 200, 300, 310, 320, 330, 340, "
-    "341 to 345, 351 to 364 and 366 were seen before the last changes of the rules, and have no row "
-    "here; the documents of MQ2008 and MSLR are the same ones, with other clicks. No rule was changed "
-    "after the first of these rows."
+    "341 to 345, 351 to 364, 366, 371 and 372 were seen before the last changes of the rules, and have "
+    "no row here; the documents of MQ2008 and MSLR are the same ones, with other clicks. No rule was "
+    "changed after the first row of `unskew.fit`."
 )
 SIGNIFICANT = 0.05
 # Raw clicks that are nearer to labels leave no gap to close.

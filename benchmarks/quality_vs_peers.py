@@ -1,6 +1,6 @@
 """`unskew.fit` beside its peers: ranking quality on many worlds of clicks, one row per run.
 
-    python benchmarks/quality_vs_peers.py run docs/quality [--seeds 371 372 …] [--minutes 60]
+    python benchmarks/quality_vs_peers.py run docs/quality [--seeds 381 382 …] [--minutes 60]
     python benchmarks/quality_vs_peers.py render docs/quality
 
 Data: MQ2008 (five folds), MSLR's 178 queries (five splits), and three generated worlds of 5,000
@@ -41,9 +41,9 @@ from unskew.paper.peers import PEERS, PeerSettings, SessionRows
 from unskew.rankers.sizes import default_leaves
 
 FILE = "results.parquet"
-SEEDS = [371, 372, 373, 374, 375]
+SEEDS = [381, 382, 383, 384, 385]
 # Real data are small: their test queries are judged behind twice as many clicks.
-MORE_SEEDS_OF_REAL = [376, 377, 378, 379, 380]
+MORE_SEEDS_OF_REAL = [386, 387, 388, 389, 390]
 PEER_TREES, PATIENCE = 1_500, 50
 # With more sessions a query the peers take minutes, and come after everything else.
 MANY_SESSIONS = 10

@@ -128,7 +128,7 @@ def _about_trust(chosen: Blend, trust: Trust | None) -> str:
     less += ["even its own measure sees next to no gain"] if gain.possible < NOTEWORTHY else []
     why = ""
     if less:
-        left = trust.enough * known * gain.possible
+        left = trust.enough * known * gain.left
         why = f"; this is {left:.0%} of what that would say, because {' and '.join(less)}"
     if gain.sure > 1.0 - NOTEWORTHY:
         why += f"; {ADDED * known * gain.sure:.0%} of what was missing is added, as a gain is sure"

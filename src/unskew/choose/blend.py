@@ -20,8 +20,9 @@ the features tell (`unskew.choose.hidden_order`): the examination took up releva
 queries miss much of what many features tell, with the same effect.
 
 At last the doubly robust DCG of held-out queries is asked. It leans towards the debiased half. So where
-even it sees next to no gain in that half, there is none, and nothing is trusted; where the gain is
-beyond doubt, half of the trust that is missing is added.
+even it sees next to no gain in that half, there is none, and half of the trust is left, as two halves
+that are equally good are best added up; where the gain is beyond doubt, half of the trust that is
+missing is added.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ ALL_HIDDEN, LITTLE_HIDDEN = 0.85, 0.6
 # What the debiased half must raise the DCG of held-out queries by: there is no gain if it is less even
 # with so many standard errors more than measured, and it is sure if it is more with as many less.
 LEAST_GAIN, DOUBTFUL_ERRORS = 0.003, 2.0
-# The part of the missing trust that a sure gain adds.
-ADDED = 0.5
+# The part of the missing trust that a sure gain adds, and that of the trust that is left without one.
+ADDED, LEFT_WITHOUT_GAIN = 0.5, 0.5
 # With fewer queries for each feature than this the trust is less, by the square root of their share.
 QUERIES_A_FEATURE = 2
 # The trust is rounded to multiples of this.
@@ -106,6 +107,11 @@ class Gain(NamedTuple):
         return _not_refuted(self._errors_above_least())
 
     @property
+    def left(self) -> float:
+        """How much of the trust is left: all of it where there may be a gain."""
+        return LEFT_WITHOUT_GAIN + (1.0 - LEFT_WITHOUT_GAIN) * self.possible
+
+    @property
     def sure(self) -> float:
         """1 where there is a gain worth having for sure, 0 where there may be none."""
         return 1.0 - _not_refuted(-self._errors_above_least())
@@ -159,7 +165,7 @@ def trust_in_debiasing(
     share = weights[0] / weights.sum() if weights.sum() > 0 else 0.5
     enough = float(np.sqrt(min(queries_a_feature / QUERIES_A_FEATURE, 1.0)))
     known = known_order(hidden)
-    share *= enough * known * gain.possible
+    share *= enough * known * gain.left
     share += (1.0 - share) * ADDED * known * gain.sure
     signals = float(np.sqrt(first * second))
     alike = float(np.clip(both / signals, 0.0, 1.0)) if signals > 0 else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,9 @@ SHORT = {
 # The click models that are tried, those with many parameters last: they explain clicks without any
 # relevance. Contextual where the log has contexts.
 CLICK_MODELS_TRIED = ("pbm", "cascade", "trust", "ubm")
+# With one that knows the clicks above, its parameters may explain which queries have good results, and
+# that is no examination: features must also say clearly more by it.
+KNOWS_CLICKS_ABOVE = ("ubm",)
 # What the default number of leaves is multiplied by in each half of the debiased models: click models
 # are compared with the smaller trees, which are steadier, and larger ones miss less.
 SMALL_TREES, LARGE_TREES = 0.4, 1.0
@@ -46,10 +49,14 @@ STEADY = {"lightgbm": {"lambda_l2": 5.0, "extra_trees": True}, "xgboost": {"reg_
 # With few features LightGBM grows the same trees sooner if it counts row by row.
 FEW_FEATURES, BY_ROWS = 64, {"lightgbm": {"force_row_wise": True}}
 # Candidates are many, so each takes fewer, larger steps than a ranker that is trained alone.
-LIKELIHOOD = {
-    "n_estimators": 250, "learning_rate": 0.15, "em_steps": 1, "early_stopping_rounds": 12,
-    "most_looks": 30.0,
+LIKELIHOOD: dict[str, Any] = {
+    "n_estimators": 500, "learning_rate": 0.15, "em_steps": 1, "most_looks": 30.0,
 }  # fmt: skip
+# A training ends after so many rounds without a better one. With random thresholds many a tree brings
+# nothing, and a click model goes on settling for long; where positions are ignored there is none.
+PATIENCE = {BLIND: 12, DEBIASED: 30, LARGER: 30}
+# If the first training takes more rounds than this, those after it take larger steps, up to this rate.
+MANY_ROUNDS, LARGEST_RATE = 200, 0.25
 LAMBDAMART = {"n_estimators": 60, "learning_rate": 0.15}
 
 
@@ -82,7 +89,10 @@ class Candidate:
         """The ranker, ready to be trained."""
         extra = {}
         if self.ranker == "click-model":
-            extra = {**LIKELIHOOD, **STEADY[common["booster"]]}
+            extra = {
+                **LIKELIHOOD, **STEADY[common["booster"]],
+                "early_stopping_rounds": PATIENCE[self.part],
+            }  # fmt: skip
         ranker = RANKERS[self.ranker].load()(
             **{**extra, **common, **self.settings}, random_state=seed, verbose=0
         )
@@ -102,6 +112,15 @@ def debiased(model: str, leaves: int, debias: Any) -> Candidate:
     """The likelihood of the clicks by a click model, or with an examination that is given."""
     settings = {"click_model": model, "num_leaves": leaves, "debias": debias}
     return Candidate(DEBIASED, "click-model", settings)
+
+
+def quickened(chosen: Candidate, n_rounds: int) -> Candidate:
+    """The chosen likelihood with steps that need fewer rounds, if its first training took many."""
+    present = float(LIKELIHOOD["learning_rate"])
+    rate = round(min(present * n_rounds / MANY_ROUNDS, LARGEST_RATE), 3)
+    if rate <= present:
+        return chosen
+    return replace(chosen, settings={**chosen.settings, "learning_rate": rate})
 
 
 def larger(chosen: Candidate, leaves: int) -> Candidate:

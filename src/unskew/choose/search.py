@@ -3,7 +3,8 @@
 1. On one fold: the likelihood that ignores positions, then one model of the likelihood for each click
    model. The clicks of the held-out queries choose the click model, and what the features add to their
    likelihood counts twice: parameters of a click model may take up in what queries differ, which says
-   nothing of the order of results. A training that cannot catch up with the best one is given up.
+   nothing of the order of results. A training that cannot catch up with the best one is given up. If
+   the chosen one took many rounds, the trainings that follow take larger steps.
 2. On every fold: the chosen likelihood, which is the debiased half of a blend, then the one that ignores
    positions and LambdaMART on raw clicks, which are the other. Then each of the three on two halves of
    the queries without one in common, which shows how far they are noise.
@@ -35,6 +36,7 @@ from unskew.choose.candidates import (
     DEBIASED,
     FEW_FEATURES,
     FEWEST_LEAVES,
+    KNOWS_CLICKS_ABOVE,
     LARGE_TREES,
     LARGER,
     SMALL_TREES,
@@ -45,6 +47,7 @@ from unskew.choose.candidates import (
     finish,
     larger,
     pairwise,
+    quickened,
     raw,
 )
 from unskew.choose.found import Found, Member, Trial
@@ -180,32 +183,27 @@ class Search:
     # Step 1 -------------------------------------------------------------------------------------
 
     def _explore(self) -> Candidate:
-        """The debiased candidate whose model explains the clicks of held-out queries best."""
+        """The debiased candidate whose model explains the clicks of held-out queries best.
+
+        The trainings that follow take larger steps if its own took many.
+        """
         folds = self._explored()
         learned = isinstance(self._debias, str) and self._debias == "click-model"
         names = click_models_for(self.data) if learned else ["pbm"]
-        tried: list[tuple[float, Candidate]] = []
         shown = n_shown(self._fold(folds, 0).held_out)
         race = Race(CLEARLY_BETTER / shown)
-
-        def attempt(candidate: Candidate) -> None:
+        best: tuple[Candidate, Trial] | None = None
+        for name in names:
+            candidate = debiased(name, self._leaves(SMALL_TREES), self._debias)
             member = self._train(candidate, 0, folds, race.lost)
-            tried.append((_explained(self.found.trials[-1], shown), candidate))
-            if best() is candidate:
+            trial = self.found.trials[-1]
+            # Simple models come first: a later one must be clearly better.
+            if best is None or _clearly_better(trial, best[1], shown):
+                best = candidate, trial
                 race.lead(member.ranker.validation_history_)
                 self._keep_chosen(candidate, member, folds)
-
-        def best() -> Candidate:
-            """The first that no later one clearly beats: simple models first."""
-            value, candidate = tried[0]
-            for other, later in tried[1:]:
-                if other - value > CLEARLY_BETTER:
-                    value, candidate = other, later
-            return candidate
-
-        for name in names:
-            attempt(debiased(name, self._leaves(SMALL_TREES), self._debias))
-        return best()
+        assert best is not None  # noqa: S101 - pbm is always tried
+        return quickened(best[0], best[1].trees)
 
     def _leaves(self, size: float) -> int:
         return max(round(size * self.leaves), FEWEST_LEAVES)
@@ -384,6 +382,17 @@ def _trial(member: Member, fold: Fold, seconds: float) -> Trial:
     if history and member.relevance is not None:
         found.log_likelihood, found.gain = max(history), member.gain
     return found
+
+
+def _clearly_better(trial: Trial, best: Trial, shown: float) -> bool:
+    """Whether a click model explains so much more that it takes the place of a simpler one."""
+    gains = [-np.inf if one.gain is None else one.gain for one in (trial, best)]
+    if (
+        trial.settings["click_model"] in KNOWS_CLICKS_ABOVE
+        and gains[0] <= gains[1] + CLEARLY_BETTER
+    ):
+        return False
+    return _explained(trial, shown) > _explained(best, shown) + CLEARLY_BETTER
 
 
 def _explained(trial: Trial, shown: float) -> float:
