@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import tempfile
 from dataclasses import replace
@@ -12,8 +13,8 @@ import pytest
 
 from unskew.errors import MissingDependencyError, StoreError, UsageError
 from unskew.log.features import Features
-from unskew.trees import lightgbm_trees
-from unskew.trees.boosters import TreeSettings, library
+from unskew.trees import lightgbm_bins
+from unskew.trees.boosters import TreeSettings, kept_bins, library, same_rows_binned_once
 
 SETTINGS = TreeSettings(
     learning_rate=0.1, num_leaves=4, feature_fraction=1.0, bagging_fraction=1.0,
@@ -73,9 +74,68 @@ def test_columns_and_rows_grow_the_same_trees(continued, monkeypatch):
 
     before = trees() if continued else None
     by_columns = trees(before).raw.model_to_string()
-    monkeypatch.setattr(lightgbm_trees, "_MOST_ROWS_COPIED", 499)
+    monkeypatch.setattr(lightgbm_bins, "MOST_ROWS_LOOKED_AT", 499)
     assert trees(before).raw.model_to_string() == by_columns
     assert "num_cat=1" in by_columns
+
+
+class TestSharedBins:
+    """Trainings on the same rows may share the bins of LightGBM."""
+
+    values = np.random.default_rng(4).normal(size=(300, 3))
+
+    def text(self, settings=SETTINGS, values=values):
+        """Some trees, chosen by what they say of held-out rows as well."""
+        grower = library("lightgbm").start(Features(values, ("a", "b", "c")), settings, None)
+        held_out = []
+        for _ in range(4):
+            assert grower.grow(grower.score - values[:, 0] * values[:, 1], np.ones(len(values)))
+            held_out.append(grower.held_out_score(self.values[::-1]).tolist())
+        trees = grower.finish(4).raw.model_to_string().partition("parameters:")[0]
+        return trees, held_out
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            SETTINGS,
+            replace(SETTINGS, seed=9, feature_fraction=0.5, bagging_fraction=0.5),
+            replace(SETTINGS, num_leaves=8, min_data_in_leaf=20, extra={"extra_trees": True}),
+            replace(SETTINGS, min_data_in_bin=40),
+            replace(SETTINGS, extra={"max_bin": 7}),
+        ],
+    )
+    def test_the_trees_are_the_same(self, settings):
+        """Whoever used the rows before, with other settings: the same trees to the last digit."""
+        alone = self.text(settings)
+        with same_rows_binned_once():
+            self.text()
+            self.text(replace(SETTINGS, seed=5, num_leaves=3))
+            assert self.text(settings) == alone
+            assert self.text(settings) == alone
+        assert kept_bins() is None
+
+    def test_bins_are_made_once(self):
+        """Other seeds and sizes of trees need no other bins; other rows and other bins do."""
+        with same_rows_binned_once():
+            self.text()
+            made = list(kept_bins().values())
+            self.text(
+                replace(SETTINGS, seed=5, num_leaves=3, learning_rate=0.2, min_data_in_leaf=9)
+            )
+            assert all(map(operator.is_, kept_bins().values(), made))
+            assert len(kept_bins()) == 2
+            self.text(values=self.values[1:])
+            assert len(kept_bins()) == 4
+            self.text(replace(SETTINGS, min_data_in_bin=40))
+            assert len(kept_bins()) == 6
+
+    def test_many_rows_are_not_kept(self, monkeypatch):
+        """Of many rows some are drawn to find the bins, by the seed; nor do they stay in memory."""
+        monkeypatch.setattr(lightgbm_bins, "MOST_ROWS_LOOKED_AT", 299)
+        alone = self.text()
+        with same_rows_binned_once():
+            assert self.text() == alone
+            assert not kept_bins()
 
 
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost"])

@@ -60,6 +60,7 @@ from unskew.log.labelled import LabelledData
 from unskew.position_bias import PositionBias
 from unskew.rankers.sizes import default_leaves
 from unskew.rankers.training import Callback
+from unskew.trees.boosters import same_rows_binned_once
 
 # About how many documents a search looks at, and its first step.
 MOST_DOCUMENTS, EXPLORED = 500_000, 40_000
@@ -143,15 +144,8 @@ class Search:
     def run(self) -> Found:
         """Go through the steps until they or the budget end."""
         try:
-            self._train(self._blind, 0)
-            if self._debias is not None:
-                self.found.chosen = self._explore()
-            self._fill_folds()
-            if self.found.chosen is not None:
-                self._train_halves(self.found.chosen)
-                self._train_larger(self.found.chosen)
-                self._finish()
-            self._train(pairwise(self.leaves), 0)
+            with same_rows_binned_once():
+                self._go_through()
         except BudgetSpentError:
             self.found.notes.append(
                 f"the budget ended the search after {len(self.found.trials)} trials"
@@ -162,6 +156,17 @@ class Search:
                 f"the search was interrupted after {len(self.found.trials)} trials"
             )
         return self.found
+
+    def _go_through(self) -> None:
+        self._train(self._blind, 0)
+        if self._debias is not None:
+            self.found.chosen = self._explore()
+        self._fill_folds()
+        if self.found.chosen is not None:
+            self._train_halves(self.found.chosen)
+            self._train_larger(self.found.chosen)
+            self._finish()
+        self._train(pairwise(self.leaves), 0)
 
     def remarks(self) -> list[str]:
         """What the user is warned of."""

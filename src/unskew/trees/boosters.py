@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +17,23 @@ from unskew.array_types import FloatArray
 from unskew.errors import UsageError
 from unskew.log.features import Features
 from unskew.registry import BOOSTERS
+
+_kept_bins: ContextVar[dict[Any, Any] | None] = ContextVar("kept bins", default=None)
+
+
+@contextmanager
+def same_rows_binned_once() -> Iterator[None]:
+    """Let all trainings of a block that see the same rows share their bins, where a library can."""
+    token = _kept_bins.set({})
+    try:
+        yield
+    finally:
+        _kept_bins.reset(token)
+
+
+def kept_bins() -> dict[Any, Any] | None:
+    """The bins of the present block, by what they depend on; None outside of one."""
+    return _kept_bins.get()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from typing import Any
 import lightgbm
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from unskew.array_types import FloatArray
 from unskew.errors import StoreError, UsageError
@@ -32,6 +31,7 @@ from unskew.trees.boosters import (
     refuse_unknown,
     saveable,
 )
+from unskew.trees.lightgbm_bins import Bins
 from unskew.trees.structure import check_lightgbm
 
 # Parameters of LightGBM that training sets itself, or that only its own program and its own reading
@@ -45,9 +45,6 @@ _FOREIGN = {
     "convert_model", "convert_model_language", "machine_list_filename", "is_unbalance",
     "scale_pos_weight", "objective_seed", "lambdarank_truncation_level", "label_gain", "eval_at",
 }  # fmt: skip
-
-# LightGBM's default of bin_construct_sample_cnt.
-_MOST_ROWS_COPIED = 200_000
 
 
 class LightGBMTrees:
@@ -104,15 +101,9 @@ class LightGBMGrower:
         self._continued = continued.raw if continued is not None else None
         self._rows = len(features)
         self._before = continued.predict(features.values) if continued is not None else None
-        self._names = allowed_names(features.names, _is_allowed, "Column_{}".format)
-        self._categorical = list(features.categorical)
-        self._data = lightgbm.Dataset(
-            _by_columns(features.values),
-            feature_name=self._names,
-            categorical_feature=self._categorical,
-            params=self._params,
-            free_raw_data=continued is None,
-        )
+        names = allowed_names(features.names, _is_allowed, "Column_{}".format)
+        self._bins = Bins(names, features.categorical, self._params)
+        self._data = self._bins.of(features.values, keep_values=continued is not None)
         self._held_out = TreeByTree(self._one_tree)
         self._started: lightgbm.Booster | None = None
         self._score: FloatArray | None = None
@@ -181,18 +172,9 @@ class LightGBMGrower:
             return self._held_out.score(values, self._booster.num_trees())
         if not self._booster.valid_sets:
             # In the bins of the training rows a tree is followed several times faster.
-            self._booster.add_valid(self._in_bins(values), "held out")
+            self._booster.add_valid(self._bins.of(values, self._data), "held out")
         self._booster.eval_valid(feval=self._keep_score)
         return self._kept_score
-
-    def _in_bins(self, values: npt.NDArray[np.floating]) -> lightgbm.Dataset:
-        return lightgbm.Dataset(
-            _by_columns(values),
-            reference=self._data,
-            feature_name=self._names,
-            categorical_feature=self._categorical,
-            params=self._params,
-        )
 
     def _one_tree(self, values: npt.NDArray[np.floating], number: int) -> FloatArray:
         return LightGBMTrees(self._booster, self._n_jobs).predict(
@@ -208,18 +190,6 @@ class LightGBMGrower:
 def _is_allowed(name: str) -> bool:
     """Whether LightGBM keeps a name: its file separates names by blanks, and its JSON is unescaped."""
     return name != "" and name.isprintable() and not set(name) & set(',:=[]{}"\\ ')
-
-
-def _by_columns(values: npt.NDArray[np.floating]) -> Any:
-    """The same values as columns, which LightGBM sorts into bins faster than rows.
-
-    It costs a copy. Up to a number of rows LightGBM copies every value anyway, to find the bins;
-    beyond it the rows are handed over as they are.
-    """
-    if len(values) > _MOST_ROWS_COPIED:
-        return values
-    columns = [pa.array(column) for column in np.ascontiguousarray(values.T)]
-    return pa.table(columns, names=[f"Column_{k}" for k in range(len(columns))])
 
 
 class _LightGBM:
