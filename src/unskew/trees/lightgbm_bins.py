@@ -40,10 +40,10 @@ class Bins:
     ) -> lightgbm.Dataset:
         """Rows in bins of their own, or in those of the ``reference``."""
         kept = kept_bins()
-        shared = kept is not None and not keep_values and len(values) <= MOST_ROWS_LOOKED_AT
-        if reference is not None and not any(reference is one for one in (kept or {}).values()):
-            shared = False
-        if kept is None or not shared:
+        if (
+            kept is None or keep_values or len(values) > MOST_ROWS_LOOKED_AT
+            or (reference is not None and not any(reference is one for one in kept.values()))
+        ):  # fmt: skip
             return self._made(values, reference, dict(self.params), keep_values)
         key = (self._key(), _digest(values), id(reference))
         if key not in kept:
